@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
 from distlint.frameworks.reaching import is_passed_by
-from distlint.frameworks.witnessed import witnessed_calls
+from distlint.frameworks.witnessed import witnessed_calls, witnessed_names
 from distlint.link.arguments import find_argument
 from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import Use, is_below
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.link.version_guards import Reach
 
-_IMPORTING = "importlib.import_module"
 MAX_PLACES = 8
 """Further uses of the same name in a file that are shown with the first."""
 
@@ -214,12 +213,9 @@ class _Judge:
             # What is reached through an import of the name itself counts by that import.
             if any(is_below(mention.name, name) and not (root and is_below(root, name)) for name in names):
                 yield Use(mention.name, mention.file, mention.function, mention.at, mention.item)
-        for found, _, seen in witnessed_calls(self.project, {_IMPORTING}, ()):
-            first = seen.positional[0] if seen.positional else None
-            text = first.value[1] if first is not None and first.kind == "plain" else None
-            written = bool(seen.call.args) and type(seen.call.args[0]) is ir.Constant  # is mentioned in the text
-            if isinstance(text, str) and not written and any(is_below(text, name) for name in names):
-                yield Use(text, found.file, found.site.function, found.site.call.at)
+        for seen, _ in witnessed_names(self.project):
+            if seen.is_import and any(is_below(seen.name, name) for name in names):
+                yield Use(seen.name, seen.file, seen.function, seen.at)
 
     def _symbol(self, entry: Entry, found: list[tuple[Use, Fault]]) -> Finding:
         use, fault = found[0]

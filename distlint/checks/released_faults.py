@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
 from distlint.frameworks.general import called_name
 from distlint.frameworks.reaching import runs_through
-from distlint.frameworks.witnessed import witnessed_calls
+from distlint.frameworks.witnessed import witnessed_calls, witnessed_names
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
 from distlint.link.library_scopes import Meaning
@@ -33,7 +33,6 @@ MAX_RUNS = 5
 
 _NO_MODULE = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = frozenset({"ImportError"})
-_IMPORTING = "importlib.import_module"
 _NO_ATTRIBUTE = frozenset({"AttributeError"})
 _REFUSED = frozenset({"TypeError"})
 _NOTHING_RAISED: frozenset[str] = frozenset()
@@ -127,37 +126,34 @@ class Faults:
                     )
 
     def _seen(self, told: list[Mention]) -> Iterator[Mention]:
-        """What runs were seen to call and to import where the text does not say what that is."""
+        """What runs were seen to call, to ask for and to import where the text does not say what that is."""
         places = {(mention.file, mention.at) for mention in told}
+        for asked, run in witnessed_names(self.project):
+            place = (asked.file, asked.at)
+            if place not in places and asked.name.partition(".")[0] in self.packages:
+                kind, module = ("import", asked.name) if asked.is_import else ("name", "")
+                meaning = Meaning(asked.name, *place)
+                yield Mention(kind, (meaning,), *place, asked.function, module=module, indirect=True, run=run)
         for found, run, seen in witnessed_calls(self.project, None, ()):
             place = (found.file, found.site.call.at)
-            is_name = type(seen.call.func) is ir.Name and seen.call.func.id == "getattr"
-            if place in places or not (is_name or _is_as_written(seen)):
+            if place in places or not _is_as_written(seen) or seen.name.partition(".")[0] not in self.packages:
                 continue
-            name, first = seen.name, seen.positional[0] if seen.positional else None
-            if name == _IMPORTING and first is not None and first.kind == "plain":
-                name = str(first.value[1])
-            if name.partition(".")[0] not in self.packages:
-                continue
-            name, _, method = name.partition("().")
-            name = f"{name}.{method}" if method else name
-            is_import = seen.name == _IMPORTING and name != _IMPORTING
+            made, _, method = seen.name.partition("().")
             func = seen.call.func
-            # what is called by its own name is judged by who knows the object: here only whether there is such a thing
-            is_name = is_name or bool(method and type(func) is ir.Attribute and func.name == method)
+            # a method that is called by its name is judged by who knows the object: here only whether there is such a one
+            is_named = bool(method) and type(func) is ir.Attribute and func.name == method
             written = {one.name for one in seen.call.keywords}
             yield Mention(
-                "import" if is_import else "name" if is_name else "call",
-                (Meaning(name, *place),),
+                "name" if is_named else "call",
+                (Meaning(f"{made}.{method}" if method else made, *place),),
                 *place,
                 found.site.function,
-                module=name if is_import else "",
-                call=None if is_import or is_name else seen.call,
+                call=None if is_named else seen.call,
                 member=bool(method),
                 indirect=True,
                 looked_up=True,
                 run=run,
-                spread=() if is_name else tuple(one for one, _ in seen.keywords if one not in written),
+                spread=tuple(one for one, _ in seen.keywords if one not in written),
             )
 
     def _holds(self, fault: Fault) -> bool:

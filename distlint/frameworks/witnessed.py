@@ -13,7 +13,7 @@ from distlint.model.launch import Run
 from distlint.model.span import Span
 from distlint.model.subject import Setting
 from distlint.model.value import known
-from distlint.rehearsal.witness import SeenCall, arguments_of
+from distlint.rehearsal.witness import SeenCall, SeenName, arguments_of
 from distlint.rehearsal.witnesses import Witnesses
 
 if TYPE_CHECKING:
@@ -30,11 +30,17 @@ def witnessed_calls(project: Project, names: Collection[str] | None, places: Col
         witness = Witnesses.of(project).of_run(run)
         for (file, _), calls in sorted(witness.calls.items()) if witness is not None else ():
             for seen in calls:
-                if names is not None and type(seen.call.func) is ir.Name and seen.call.func.id == "getattr":
-                    continue  # what is asked for by a name is not called there
                 found = CallSite(file, ir.Site(seen.call, seen.function), seen.name)
                 if (names is None or seen.name in names) and found.span not in places:
                     yield found, run, seen
+
+
+def witnessed_names(project: Project) -> Iterator[tuple[SeenName, Run]]:
+    """The names of libraries that runs were seen to ask for, and modules that they import, by texts that do not stand there."""
+    for run in project.runs if project.second_opinion is not None else ():
+        witness = Witnesses.of(project).of_run(run)
+        for _, names in sorted(witness.names.items()) if witness is not None else ():
+            yield from ((one, run) for one in names)
 
 
 def witnessed_settings(

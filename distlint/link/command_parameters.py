@@ -1,18 +1,19 @@
 """What a command line gives to the parameters of a function that a library calls with it: commands of ``click``, ``typer`` and ``fire``.
 
-Sources: click 8.1 and 8.3 (``core.py``, ``Option._parse_decls``: the parameter is the word without dashes, else the first of the longest
-dashes), typer 0.12 (``main.py``, ``get_params_convertors_ctx_param_name_from_function``), fire 0.7 (``core.py``, ``parser.py``: words are
-read as literals of Python).
+Seen with click 8.5.1, typer 0.29.2 and fire 0.7.1, whose commands were run with the command lines of the tests: a parameter of click is
+the word without dashes, else the first of the longest dashes in lower case; fire reads words as literals of Python where they are some,
+and takes the first letter of a parameter for it where no other begins with that.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.abstract import Abstract, Instance, leaf, node_of, options_of
 from distlint.link.command_words import given_options
+from distlint.link.declared_parsers import read_as
 from distlint.link.modules import External, FunctionRef
 from distlint.link.parser_model import Option, Parser
 from distlint.model import python as ir
@@ -26,34 +27,20 @@ if TYPE_CHECKING:
     from distlint.model.launch import Run
 
 _CLICK = ("click", "click.decorators", "rich_click")
-_TYPES = {
-    "INT": "int",
-    "FLOAT": "float",
-    "STRING": "",
-    "BOOL": "bool",
-    "Choice": "",
-    "Path": "",
-    "IntRange": "int",
-    "FloatRange": "float",
-}
 _PLAIN = ("int", "float", "str", "bool")
 _FIRE = frozenset({"fire.Fire", "fire.core.Fire"})
 MAX_WORD = 200
 """Characters of a word that is read as a literal of Python."""
 
 
-class Command:
-    """A function that is called with what a command line says: a parser whose options go by the names of the parameters.
+class Command(NamedTuple):
+    """A function that is called with what a command line says: a parser whose options go by the names of the parameters."""
 
-    ``names`` are the words that choose it among the commands of one program; none where it is the only one.
-    """
-
-    __slots__ = ("as_literals", "names", "parser")
-
-    def __init__(self, parser: Parser, names: tuple[str, ...] = (), *, as_literals: bool = False) -> None:
-        self.parser = parser
-        self.names = names
-        self.as_literals = as_literals
+    parser: Parser
+    names: tuple[str, ...] = ()
+    """The words that choose it among the commands of one program; none where it is the only one."""
+    as_literals: bool = False
+    """Whether words are read as literals of Python."""
 
 
 class Commands:
@@ -189,7 +176,9 @@ class Commands:
         if len(words) != len(call.args) or not words or None in given or given.keys() & {"cls", "callback", "envvar"}:
             return []
         default = self._value(given.get("default"), file)
-        kind = self._kind(given.get("type"), default, file)
+        kind, _ = read_as(self._project, file, given.get("type"), default.only)
+        if "type" not in given and (not default.is_known or type(default.only) is bool):
+            kind = "bool" if default.is_known else "?"
         nargs, several = self._value(given.get("nargs"), file).only, self._value(given.get("multiple"), file).only
         if is_operand:
             default = default if "default" in given else unknown("a positional argument", span)
@@ -209,45 +198,36 @@ class Commands:
             return [Option(dest, on, span, unknown("several words", span), "?", nargs or 1)]
         return [Option(dest, on, span, default, kind)]
 
-    def _kind(self, expr: ir.Expr | None, default: Value, file: str) -> str:
-        """How click reads a word: by ``type``, else as what the default is."""
-        if expr is None:
-            kind = type(default.only)
-            return kind.__name__ if kind in (int, float, bool) else "" if default.is_known else "?"
-        if type(expr) is ir.Name and expr.id in _PLAIN:
-            return "" if expr.id == "str" else expr.id
-        name = self._project.modules.dotted(expr.func if type(expr) is ir.Call else expr, file) or ""
-        return _TYPES.get(name.rpartition(".")[2], "?") if name.startswith("click.") else "?"
-
     def _of_typer(self, function: ir.Function, file: str) -> Parser:
         parser = _parser(function, file)
         for parameter in function.parameters:
-            annotation, more = _unwrapped(parameter.annotation)
+            annotation, said = _unwrapped(parameter.annotation)
             default = parameter.default
-            for part in (default, more):
-                name = self._project.modules.dotted(part.func, file) or "" if type(part) is ir.Call else ""
-                if name.startswith("typer.") and isinstance(part, ir.Call):
-                    more, default = (
-                        part,
-                        (part.args[0] if part.args and part is default else None if part is default else default),
-                    )
-            parser.options += self._of_parameter(parameter, annotation, default, more, file)
+            if self._is_of_typer(default, file) and isinstance(default, ir.Call):
+                # ``size: int = typer.Option(1, "--mesh")``
+                default, said = default.args[0] if default.args else None, default
+            parser.options += self._of_parameter(parameter, annotation, default, said, file)
         return parser
+
+    def _is_of_typer(self, expr: ir.Expr | None, file: str) -> bool:
+        name = self._project.modules.dotted(expr.func, file) if type(expr) is ir.Call else None
+        return name is not None and name.startswith("typer.")
 
     def _of_parameter(
         self,
         parameter: ir.Parameter,
         annotation: ir.Expr | None,
         default: ir.Expr | None,
-        more: ir.Expr | None,
+        said: ir.Expr | None,
         file: str,
     ) -> list[Option]:
+        """The options of a parameter by its type and default, and by what is said of it (``typer.Option(...)``)."""
         span, dashed = ir.unpack(parameter.at, file), parameter.name.replace("_", "-")
         kind = annotation.id if type(annotation) is ir.Name and annotation.id in _PLAIN else "?"
         kind = "" if kind == "str" else kind
         is_operand = default is None or (type(default) is ir.Constant and default.value is ...)
-        name = self._project.modules.dotted(more.func, file) or "" if isinstance(more, ir.Call) else ""
-        words = more.args if isinstance(more, ir.Call) else ()
+        name = self._project.modules.dotted(said.func, file) or "" if isinstance(said, ir.Call) else ""
+        words = said.args if isinstance(said, ir.Call) else ()
         flags = [
             one.value
             for one in words
@@ -273,7 +253,9 @@ class Commands:
             default = (
                 self._value(parameter.default, file) if parameter.default is not None else unknown("not given", span)
             )
-            flags = tuple(dict.fromkeys((f"--{name}", f"--{name.replace('_', '-')}")))
+            alone = sum(one.name[0] == name[0] for one in function.parameters) == 1
+            letters = (f"-{name[0]}", f"--{name[0]}") if alone else ()
+            flags = tuple(dict.fromkeys((f"--{name}", f"--{name.replace('_', '-')}", *letters)))
             parser.options.append(Option(name, flags, span, default, "", "?", known(True, span)))
             parser.options.append(Option(name, (f"--no{name}",), span, default, "", 0, known(False, span)))
             parser.options.append(Option(name, (), span, default, "", "?"))
@@ -329,13 +311,13 @@ def _words_of(command: Command, words: tuple[Argument, ...]) -> list[Argument] |
 
 
 def _as_literal(value: Value) -> Value:
-    """A word as fire reads it: a literal of Python, or a text."""
-    return value.map(_literal) if isinstance(value.only, str) else value
-
-
-def _literal(text: Any) -> Any:
+    """A word as fire reads it: a literal of Python, or a text; lists and the like are not known."""
+    text = value.only
+    if not isinstance(text, str) or len(text) > MAX_WORD:
+        return value
     try:
-        found = ast.literal_eval(text) if len(text) <= MAX_WORD else text
+        found = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
-    return found if found is None or isinstance(found, bool | int | float | str) else text
+        return value
+    plain = found is None or isinstance(found, bool | int | float | str)
+    return value.map(lambda _: found) if plain else unknown("a literal with parts", *value.spans)

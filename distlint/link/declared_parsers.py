@@ -31,6 +31,15 @@ _KINDS = {
     "DEFINE_enum": "",
     "DEFINE_bool": "bool",
 }
+_CLICK_TYPES = {
+    "click.INT": "int",
+    "click.IntRange": "int",
+    "click.FLOAT": "float",
+    "click.FloatRange": "float",
+    "click.STRING": "",
+    "click.Path": "",
+    "click.BOOL": "bool",
+}
 _HELPERS = frozenset({"command", "option", "argument", "version_option", "help_option", "pass_context"})
 
 
@@ -102,7 +111,7 @@ def _decorated_option(project: Project, file: str, call: ir.Call, *, positional:
         return otherwise if expr is None else expr.value if type(expr) is ir.Constant else ...
 
     nargs, default, is_flag = constant("nargs", 1), constant("default", None), constant("is_flag", False)
-    kind, choices = _converter(project, file, given.get("type"), default)
+    kind, choices = read_as(project, file, given.get("type"), default)
     if ... in (nargs, is_flag) or "flag_value" in given:
         return None
     waived = default is not None or "envvar" in given
@@ -121,15 +130,15 @@ def _decorated_option(project: Project, file: str, call: ir.Call, *, positional:
     return [Option(dest, flags, span, known(default), kind, arity, choices=choices, required=known(required))]
 
 
-def _converter(project: Project, file: str, expr: ir.Expr | None, default: Any) -> tuple[str, tuple[Any, ...] | None]:
+def read_as(project: Project, file: str, expr: ir.Expr | None, default: Any) -> tuple[str, tuple[Any, ...] | None]:
     """How a text is read, and the choices: by ``type``, else by the default."""
     if expr is None:
         return ("int" if type(default) is int else "float" if type(default) is float else ""), None
     if type(expr) is ir.Name and expr.id in ("int", "float", "str", "bool"):
         return expr.id, None
     name = project.modules.dotted(expr.func if type(expr) is ir.Call else expr, file) or ""
-    if name in ("click.INT", "click.FLOAT", "click.STRING"):
-        return {"INT": "int", "FLOAT": "float", "STRING": ""}[name.rpartition(".")[2]], None
+    if name in _CLICK_TYPES:
+        return _CLICK_TYPES[name], None
     if name == "click.Choice" and type(expr) is ir.Call and len(expr.args) == 1 and not expr.keywords:
         items = expr.args[0].items if type(expr.args[0]) is ir.ListDisplay else ()
         texts = tuple(item.value for item in items if type(item) is ir.Constant)

@@ -91,8 +91,7 @@ class Options:
                 return Leaf(unknown(f"option `{name}` is defined where we can't see", span), span)
             value = self._option_value(evaluator, instance, parser, option)
             if find_argument(instance.call, "namespace", 1)[0] is not None:
-                text = self.text(evaluator, instance, name)
-                if text is option.default or not text.is_known:
+                if not self._given_text(evaluator, instance, name).is_known:
                     value = unknown(f"`{name}` may be set before", span)
             return _mapping(value, span) if type(value.only) is dict else leaf(value, span)
         if kind == "dataclass":
@@ -105,31 +104,39 @@ class Options:
         parser = parsers_of(self._project).get(evaluator, parser_object) if parser_object is not None else None
         for option in parser.options if parser is not None and kind == "namespace" else ():
             if name in option.sets or "*" in option.sets:
-                text = self.text(evaluator, instance, option.dest)
-                if not text.is_absent and text is not option.default:
+                if not self._given_text(evaluator, instance, option.dest).is_absent:
                     return True
         return False
 
     def text(self, evaluator: Evaluator, instance: Instance, name: str) -> Value:
         """The text that the program gets for an option in this run, before that is read; absent where it gets none."""
+        given = self._given_text(evaluator, instance, name)
+        option = self._option(evaluator, instance, name) if given.is_absent else None
+        return option.default if option is not None and isinstance(option.default.only, str) else given
+
+    def _given_text(self, evaluator: Evaluator, instance: Instance, name: str) -> Value:
+        """The text that the command line, or the program itself, gives for an option; absent where neither does."""
         launch = self._run.launch if self._run is not None else None
-        kind, parser_object = self._namespace(evaluator, instance)
-        if launch is None or kind != "namespace" or parser_object is None:
-            return unknown("it is not known how it is started")
+        option = self._option(evaluator, instance, name)
+        _, parser_object = self._namespace(evaluator, instance)
+        if launch is None or option is None or parser_object is None:
+            return unknown("it is not known how it is started, or what it defines")
         parser = parsers_of(self._project).get(evaluator, parser_object)
-        option = parser.by_dest(name)
-        if option is None:
-            return unknown(f"option `{name}` is defined where we can't see")
         written = self._written_arguments(evaluator, instance)
         words = self._words(parser, launch, instance.frame.file) if written is None else written
         is_open = (written is None and launch.open_arguments) or words is None
         words = launch.arguments if words is None else words
         given = given_options(parser, words, lambda _, value: value, more=is_open).get(name)
-        if given is not None:
-            return given
-        if is_open:
+        if given is None and is_open:
             return unknown(f"`{name}` may be among arguments that we can't see", option.span)
-        return option.default if isinstance(option.default.only, str) else absent()
+        return absent() if given is None else given
+
+    def _option(self, evaluator: Evaluator, instance: Instance, name: str) -> Option | None:
+        """The option that an attribute of what a parser gives is; ``None`` for anything else."""
+        kind, parser_object = self._namespace(evaluator, instance)
+        if kind != "namespace" or parser_object is None:
+            return None
+        return parsers_of(self._project).get(evaluator, parser_object).by_dest(name)
 
     def read_from(self, evaluator: Evaluator, instance: Instance, name: str, words: Sequence[str]) -> Value:
         """An option of what a parser gives for these words; unknown for anything else."""

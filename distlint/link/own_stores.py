@@ -8,7 +8,6 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
 from distlint.link.objects import NAMESPACES
 from distlint.link.parsers import PARSE_CALLS, method_of
-from distlint.link.stores import stored_attributes
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def is_stored_outside(evaluator: Evaluator, name: str) -> bool:
     project = evaluator.project
     if not project.is_stored(name):
         return False
-    every = [stored_attributes(project.module(file)) for file in project.python_files]
+    every = [project.stored_attributes(file) for file in project.python_files]
     if any(name in one or "__dict__" in one for one in every):
         return True
     answers = project.kept.setdefault(_Answers, _Answers())

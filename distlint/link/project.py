@@ -302,10 +302,14 @@ class Project:
 
     def stores_attribute(self, file: str, name: str) -> bool:
         """Whether some statement of a file stores into an attribute of this name."""
+        stored = self.stored_attributes(file)
+        return name in stored or "*" in stored
+
+    def stored_attributes(self, file: str) -> frozenset[str]:
+        """The names of the attributes that a file stores into; ``*`` if some are computed."""
         if file not in self._stored:
             self._stored[file] = stored_attributes(self.module(file))
-        stored = self._stored[file]
-        return name in stored or "*" in stored
+        return self._stored[file]
 
     def outside_stores(self, name: str) -> tuple[tuple[str, OutsideStore], ...]:
         """The stores into attributes of this name, other than methods' into their own objects, with their files."""

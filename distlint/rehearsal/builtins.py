@@ -459,7 +459,7 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     if known is False and isinstance(values[0], Library) and len(values) == 2 and player.stage.witness is not None:
         # it is said of the place, and what comes behind is followed all the same
         dotted = f"{values[0].name}.{values[1]}"
-        player.stage.witness.calls_library(dotted, Given([], {}), call, scope.file, scope.function)
+        player.stage.witness.asks(dotted, call, scope.file, scope.function)
         return Library(dotted)
     if known is False:
         return values[2] if len(values) > 2 else UNKNOWN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 from distlint.model import python as ir
@@ -39,6 +38,7 @@ from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.known_modules import OF_VARIABLES, of_variables
 from distlint.rehearsal.merging import filled_up, merged
 from distlint.rehearsal.moving import HOLDING, MOVING, read_by
+from distlint.rehearsal.noting import looked_into, method_called, places_of
 from distlint.rehearsal.options import by_default, declared, is_parsing, parsed_into, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
@@ -118,26 +118,10 @@ class Calls(Definitions):
         if self.stage.witness is not None:
             self.stage.witness.enters(callee, func, scope.file)
         given = self.given(call, scope)
-        if self.stage.witness is not None and isinstance(callee, MethodOf) and isinstance(callee.receiver, Made):
-            self._looked_into(given, call, scope)
+        looked_into(self, callee, given, call, scope)
         found = self.apply(callee, given, call, scope)
-        if self.stage.witness is not None and not call.args and isinstance(callee, Made | FunctionValue):
-            started(self, callee, call, scope)
+        started(self, callee, call, scope)
         return found
-
-    def _looked_into(self, given: Given, call: ir.Call, scope: Scope) -> None:
-        """Notes what the iterators give next that a library's object gets: that takes it out, and here it is put back."""
-        if any(type(one) is ir.Starred for one in call.args) or any(one.name is None for one in call.keywords):
-            return
-        expressions = [*call.args, *(one.value for one in call.keywords)]
-        for expr, value in zip(expressions, given.values(), strict=False):
-            if isinstance(value, Generated) and value.over is None and value.run is not None and not value.partly:
-                found, item = self.advance(value)
-                if found and value.run is not None:
-                    value.run = chain([item], value.run)
-                    first = self.stage.made(Items([item]))
-                    assert self.stage.witness is not None  # noqa: S101 - asked where there is one
-                    self.stage.witness.gives_next(expr, scope.file, first)
 
     def given(self, call: ir.Call, scope: Scope) -> Given:
         """The arguments of a call."""
@@ -323,7 +307,7 @@ class Calls(Definitions):
         if stage.unsure and function.ref in stage.costly:
             return derived("call", [function.receiver, *given.values()])
         before, done = stage.steps, stage.grown
-        given = commanded(stage, function, given) if stage.witness is not None else given
+        given = commanded(stage, function, given)
         inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)
@@ -378,7 +362,7 @@ class Calls(Definitions):
             return self._environment(given)
         if name == "functools.partial" and given.positional:
             inner = Given(given.positional[1:], given.keywords, is_open=given.open)
-            inner.places = _places(call, scope)
+            inner.places = places_of(call, scope)
             return Partial(given.positional[0], inner)
         if name in _CLOCKS:
             return Opaque(("clock", stage.rank, stage.steps), Source("the clock", span))
@@ -452,9 +436,7 @@ class Calls(Definitions):
 
     def _method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
-        if self.stage.witness is not None and isinstance(receiver, Made) and receiver.name.count("()") == 1:
-            dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}")
-            self.stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
+        method_called(self, callee, given, call, scope)
         touched_by_method(self.stage, receiver, name, given, call, scope, handled=handles(self.stage, READING))
         return of_method(self.stage, receiver, name, given, self._of_method(callee, given, call, scope, span))
 
@@ -615,15 +597,6 @@ class Calls(Definitions):
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)
-
-
-def _places(call: ir.Call, scope: Scope) -> dict[int | str, Span]:
-    """Where the arguments behind the first one of a call stand, by position or name; nothing where some are spread out."""
-    if any(type(one) is ir.Starred for one in call.args):
-        return {}
-    found: dict[int | str, Span] = {place: ir.unpack(one.at, scope.file) for place, one in enumerate(call.args[1:])}
-    found.update({one.name: ir.unpack(one.at, scope.file) for one in call.keywords if one.name is not None})
-    return found
 
 
 def _by_blanks(given: Given) -> bool:

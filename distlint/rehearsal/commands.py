@@ -24,7 +24,12 @@ DECORATORS = ("click.", "rich_click.", "typer.")
 def commanded(stage: Stage, function: FunctionValue, given: Given) -> Given:
     """What a command gets: its options; what other functions get is what they are given."""
     ref = function.ref
-    if stage.run is None or function.receiver is not None or not _is_left_to_library(stage, ref, given):
+    if (
+        stage.witness is None
+        or stage.run is None
+        or function.receiver is not None
+        or not _is_left_to_library(stage, ref, given)
+    ):
         return given
     commands = Commands.of(stage.project)
     if commands.command(ref) is None:
@@ -45,14 +50,16 @@ def _is_left_to_library(stage: Stage, ref: FunctionRef, given: Given) -> bool:
     return (plain and bool(stage.project.function(ref).decorators)) or (given.open and not given.keywords)
 
 
-def started(player: Calls, callee: Made | FunctionValue, call: ir.Call, scope: Scope) -> None:
+def started(player: Calls, callee: Any, call: ir.Call, scope: Scope) -> None:
     """``app()``: the command of an application that the run starts is followed."""
-    func = call.func
-    if player.stage.run is None or type(func) is not ir.Name:
+    func, stage = call.func, player.stage
+    if stage.witness is None or stage.run is None or call.args or type(func) is not ir.Name:
         return
-    if isinstance(callee, FunctionValue) and not player.stage.project.function(callee.ref).decorators:
+    if not isinstance(callee, Made | FunctionValue):
         return
-    ref = Commands.of(player.stage.project).chosen(player.stage.run, scope.file, func.id)
+    if isinstance(callee, FunctionValue) and not stage.project.function(callee.ref).decorators:
+        return
+    ref = Commands.of(stage.project).chosen(stage.run, scope.file, func.id)
     if ref is not None:
         player.apply(FunctionValue(ref), Given([], {}), call, scope)
 

@@ -137,8 +137,11 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     if name in _LISTING and isinstance(values[0], str):
         folder, pattern = (values[0], "*") if name == "os.listdir" else posixpath.split(values[0])
         found = found_in(player.stage, folder, pattern, scope) if len(values) == 1 and not given.keywords else None
-        texts = [one.name if name == "os.listdir" else str(one) for one in found or ()]
-        return NotImplemented if found is None else _listing(texts, call)
+        if found is None:
+            return NotImplemented
+        if name != "os.listdir" and not pattern.startswith("."):
+            found = [one for one in found if not one.name.startswith(".")]  # hidden ones have to be asked for
+        return _listing([one.name if name == "os.listdir" else str(one) for one in found], call)
     if name == "importlib.resources.files" and isinstance(values[0], str):
         folder = values[0].replace(".", "/")
         return KnownPath(PurePosixPath(folder), call) if has_folder(player.stage, folder) else NotImplemented

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.rehearsal.entities import FunctionValue, Library, ModuleValue
 from distlint.rehearsal.known_files import file_at, plain
+from distlint.rehearsal.known_texts import OfText
 from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Made, Table
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 OF_VARIABLES = frozenset({"update", "get"})
 """Methods of ``globals()`` that are followed."""
+_CODE = "builtins.compile()"
 _FROM_SPECS = frozenset({"importlib.util.module_from_spec", "importlib._bootstrap.module_from_spec"})
 
 
@@ -47,16 +49,6 @@ class FileLoader(Made):
         return None if name == "exec_module" else NotImplemented
 
 
-class Code(Made):
-    """What ``compile`` makes of a known text."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str, call: ir.Call, given: Given) -> None:
-        super().__init__("builtins.compile()", call, given)
-        self.text = text
-
-
 def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     """What a function gives that imports or executes a file of the project; ``NotImplemented`` for others, and for files not known."""
     if given.open or not given.positional:
@@ -67,7 +59,11 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
         return NotImplemented if file is None else player.stage.made(Table(dict(player.module_scope(file).variables)))
     if name == "importlib.import_module" and isinstance(first, str) and len(given.positional) == 1:
         found = player.stage.project.modules.find(first, scope.file)
-        return ModuleValue(found) if found is not None else NotImplemented if first.startswith(".") else Library(first)
+        if found is not None or first.startswith("."):
+            return NotImplemented if found is None else ModuleValue(found)
+        if player.stage.witness is not None and call.args:
+            player.stage.witness.asks(first, call, scope.file, scope.function, is_import=True)
+        return Library(first)
     if name == "importlib.util.spec_from_file_location":
         file = _file_of(player.stage, plain(given.get("location", 1)), scope)
         return NotImplemented if file is None else FileSpec(file, call, given)
@@ -78,12 +74,13 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
 
 def compiled(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     """``compile(text, name, "exec")``."""
-    return Code(values[0], call, given) if values and isinstance(values[0], str) else UNKNOWN
+    return OfText(_CODE, values[0], call, given) if values and isinstance(values[0], str) else UNKNOWN
 
 
 def executed(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     """``exec(text, namespace)``: the text of a file of the project is followed as that file, any other may set everything."""
-    first = values[0].text if values and isinstance(values[0], Code) else next(iter(values), UNKNOWN)
+    first = next(iter(values), UNKNOWN)
+    first = first.text if isinstance(first, OfText) and first.name == _CODE else first
     target = given.get("globals", 1, None)
     if target is None and scope.function >= 0:
         return None  # what it sets is gone when the function ends, as far as one can rely on it

@@ -66,10 +66,8 @@ def _field(name: str, call: ir.Call) -> Made:
 def version_of(stage: Stage, dotted: str, file: str) -> str | None:
     """``library.__version__``, where that is known."""
     module, _, last = dotted.rpartition(".")
-    package = distribution_of(module)
-    # the text may go on with what a build is made for (``2.1.2+cu118``)
-    known = last == "__version__" and "." not in module and not has_local_builds(package)
-    return _version(stage, package, file) if known else None
+    is_version = last == "__version__" and "." not in module
+    return _version(stage, distribution_of(module), file) if is_version else None
 
 
 def has(stage: Stage, dotted: str, file: str) -> bool | None:
@@ -136,8 +134,9 @@ def _agreed(stage: Stage, dotted: str, file: str, asked: Callable[[Features, str
 
 
 def _version(stage: Stage, package: str, file: str) -> str | None:
+    """The only release that the pins allow; ``None`` also where the text may go on with what a build is made for (``2.1.2+cu118``)."""
     allowed = _allowed(stage, package, file)
-    return allowed[0] if len(allowed) == 1 else None
+    return allowed[0] if len(allowed) == 1 and not has_local_builds(package) else None
 
 
 def _allowed(stage: Stage, package: str, file: str) -> tuple[str, ...]:

@@ -31,14 +31,20 @@ MAX_VALUE = 200
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
-class Pattern(Made):
-    """What ``re.compile`` makes of a known text."""
+class OfText(Made):
+    """What a library makes of a known text."""
 
     __slots__ = ("text",)
 
-    def __init__(self, text: str, call: ir.Call, given: Given) -> None:
-        super().__init__("re.compile()", call, given)
+    def __init__(self, name: str, text: str, call: ir.Call, given: Given) -> None:
+        super().__init__(name, call, given)
         self.text = text
+
+
+class Pattern(OfText):
+    """What ``re.compile`` makes of a known text."""
+
+    __slots__ = ()
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What the functions of the same names give."""
@@ -72,14 +78,10 @@ class Matched(Made):
             return UNKNOWN
 
 
-class TextTemplate(Made):
+class TextTemplate(OfText):
     """A template whose text is known."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str, call: ir.Call, given: Given) -> None:
-        super().__init__("string.Template()", call, given)
-        self.text = text
+    __slots__ = ()
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """The text with what its names stand for."""
@@ -102,7 +104,7 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     text = given.positional[0] if given.positional else None
     if isinstance(text, str) and not given.open and len(given.positional) == 1 and not given.keywords:
         if name == "string.Template":
-            return TextTemplate(text, call, given)
+            return TextTemplate("string.Template()", text, call, given)
         if name == "os.path.expandvars":
             return _expanded(player.stage, text)
         if name == "ast.literal_eval":
@@ -113,7 +115,7 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     if module != "re" or given.open:
         return NotImplemented
     if last == "compile" and len(given.positional) == 1 and isinstance(given.positional[0], str) and not given.keywords:
-        return Pattern(given.positional[0], call, given)
+        return Pattern("re.compile()", given.positional[0], call, given)
     first = given.positional[0] if given.positional else None
     values = [first.text, *given.positional[1:]] if isinstance(first, Pattern) else given.positional
     return _applied(player, last, values, given, call)

@@ -23,8 +23,9 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.merging import evened, merged
 from distlint.rehearsal.operations import Operations
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.tables import Attributes
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Attributes, Given, Made, Table, Thing, derived, escape, is_known
+from distlint.rehearsal.values import Given, Made, Table, Thing, derived, escape, is_known
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _VALUES = frozenset({"enum.IntEnum", "enum.StrEnum", "enum.IntFlag"})

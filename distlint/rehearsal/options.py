@@ -16,8 +16,9 @@ from distlint.model.document import Leaf, Mapping, Sequence, node_value, walk
 from distlint.model.span import Span
 from distlint.model.value import Confidence, unknown
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, Partial, Reader
+from distlint.rehearsal.tables import Attributes
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Attributes, Given, Items, Made, Table, Thing, is_known
+from distlint.rehearsal.values import Given, Items, Made, Table, Thing, is_known
 
 if TYPE_CHECKING:
     from distlint.model.launch import Run

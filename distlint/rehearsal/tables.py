@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
-from distlint.rehearsal.unknowns import Named
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Source
 from distlint.rehearsal.values import Given, Made, Table, Thing
+
+
+class Attributes(Table):
+    """``vars(object)``: what is put into it becomes an attribute of the object."""
+
+    __slots__ = ()
+
+    def loses(self) -> None:
+        """The attributes are still there, whatever they are."""
+        self.items.update(dict.fromkeys(self.items, UNKNOWN))
+
+    def gets(self, key: Any, value: Any, order: Source | None = None, batch: Hashable = None) -> None:
+        """Any of them may be another one now."""
+        super().gets(key, value, order, batch)
+        self.loses()
 
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:

@@ -338,21 +338,6 @@ class Table:
         self.family = ""
 
 
-class Attributes(Table):
-    """``vars(object)``: what is put into it becomes an attribute of the object."""
-
-    __slots__ = ()
-
-    def loses(self) -> None:
-        """The attributes are still there, whatever they are."""
-        self.items.update(dict.fromkeys(self.items, UNKNOWN))
-
-    def gets(self, key: Any, value: Any, order: Source | None = None, batch: Hashable = None) -> None:
-        """Any of them may be another one now."""
-        super().gets(key, value, order, batch)
-        self.loses()
-
-
 class Thing:
     """An object of a class of the project.
 

@@ -84,6 +84,16 @@ class SeenCall(NamedTuple):
         return found.get(name) or (found.get(place) if place is not None else None)
 
 
+class SeenName(NamedTuple):
+    """A library's name that was asked for by a text (``getattr(module, "name")``), or a module that was imported by one."""
+
+    name: str
+    file: str
+    function: int
+    at: ir.Position
+    is_import: bool
+
+
 class Witness:
     """What one process was seen to give to calls."""
 
@@ -91,6 +101,7 @@ class Witness:
         self.values: dict[_Place, Seen | None] = {}
         self.firsts: dict[_Place, Seen | None] = {}
         self.calls: dict[_Place, list[SeenCall]] = {}
+        self.names: dict[_Place, list[SeenName]] = {}
         self.come: set[_Place] = set()
         """The calls that the process came to, whatever they called."""
         self.went: dict[_Place, set[FunctionRef | None]] = {}
@@ -135,6 +146,13 @@ class Witness:
         if made not in kept and len(kept) < MAX_ITEMS:
             kept.append(made)
 
+    def asks(self, name: str, call: ir.Call, file: str, function: int, *, is_import: bool = False) -> None:
+        """Notes a name of a library that is asked for by a text, unless the text stands in the call itself."""
+        kept = self.names.setdefault((file, call.at), [])
+        made = SeenName(name, file, function, call.at, is_import)
+        if type(call.args[-1]) is not ir.Constant and made not in kept and len(kept) < MAX_ITEMS:
+            kept.append(made)
+
     def agreed(self, other: Witness) -> Witness:
         """What this process and another one both were seen to give."""
         both = Witness()
@@ -147,6 +165,8 @@ class Witness:
         both.values = {place: seen for place, seen in self.values.items() if other.values.get(place) == seen}
         for place, calls in self.calls.items():
             both.calls[place] = [one for one in calls if one in other.calls.get(place, ())]
+        for place, names in self.names.items():
+            both.names[place] = [one for one in names if one in other.names.get(place, ())]
         return both
 
 

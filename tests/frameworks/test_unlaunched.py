@@ -280,3 +280,79 @@ main()
 
 def test_a_test_about_no_release_is_no_matter_of_releases(tmp_path: Path) -> None:
     assert found(tmp_path, SWITCHED, "")["CAI107"] == "ERROR"
+
+
+STEPS = """
+class Staged:
+    def step(self, booster, model):
+        booster.save_lora_as_pretrained(model, "out")
+class Plain(Staged):
+    def step(self, booster, model):
+        pass
+def main():
+    plugin = HybridParallelPlugin(tp_size=1, pp_size=STAGES, num_microbatches=2, precision="fp16")
+    booster = Booster(plugin=plugin)
+    kind = Staged() if plugin.stage_manager is not None else Plain()
+    kind.step(booster, torch.nn.Linear(2, 2))
+main()
+"""
+
+
+@pytest.mark.parametrize(("stages", "expected"), [("2", "ERROR"), ("1", "WARNING")])
+def test_a_call_of_a_method_goes_where_a_run_was_seen_to_go(tmp_path: Path, stages: str, expected: str) -> None:
+    assert found(tmp_path, STEPS.replace("STAGES", stages), "").get("CAI410") == expected
+
+
+PASSED = """
+def other():
+    return Booster(plugin=LowLevelZeroPlugin(stage=5))
+def main():
+    booster = Booster(plugin=LowLevelZeroPlugin(stage=1))
+    found = {}
+    found.update(json.loads('{"keep": KEEP}'))
+    if found["keep"] and TEST:
+        other()
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "test", "expected"),
+    [
+        ("true", "True", "ERROR"),
+        ("false", "True", None),
+        ("true", 'hasattr(booster, "save_model")', "ERROR"),
+        ("true", 'hasattr(booster, "save_lora_as_pretrained")', None),
+    ],
+)
+def test_a_run_that_goes_by_a_call_does_not_come_behind_it(
+    tmp_path: Path, keep: str, test: str, expected: str | None
+) -> None:
+    body = "import json\n" + PASSED.replace("KEEP", keep).replace("TEST", test)
+    assert found(tmp_path, body, "").get("CAI107") == expected
+
+
+LAZY = """
+import importlib
+PARTS = {"context": ("colossalai.MODULE", "NAME")}
+def part(name):
+    module, attribute = PARTS[name]
+    return getattr(importlib.import_module(module), attribute)
+part("context")
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "expected"),
+    [
+        ("core", "global_context", {"CAI403", "CAI410"}),
+        ("booster.plugin", "GeminiPlugin", set()),
+        ("inference", "InferenceConfig", {"CAI410"}),
+    ],
+)
+def test_what_a_run_imports_by_a_text_is_judged_by_its_release(
+    tmp_path: Path, module: str, name: str, expected: set[str]
+) -> None:
+    report = set(found(tmp_path, LAZY.replace("MODULE", module).replace("NAME", name), ""))
+    assert bool(report & {"CAI403", "CAI410"}) is bool(expected)
+    assert report & {"CAI403", "CAI410"} <= expected

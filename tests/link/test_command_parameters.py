@@ -104,6 +104,8 @@ def seen(make_project: MakeProject, body: str, options: str) -> list[Any]:
         (FIRE, "--size 4 --kind=zero --overlap", [[4, "zero", True]]),
         (FIRE, "--size=4 --nooverlap", [[4, "plain", False]]),
         (FIRE, "4 zero", [[4, "zero", False]]),
+        (FIRE, "-s 4 -k 1e3", [[4, 1000.0, False]]),
+        (FIRE, "--kind '[1,2]'", [[1, "?", False]]),
     ],
 )
 def test_a_parameter_is_what_the_command_line_gives(

@@ -37,7 +37,9 @@ _FUNCTIONS = ("launch", "launch_from_torch", "launch_from_slurm", "launch_from_o
 LAUNCHES = frozenset(f"colossalai.{module}{name}" for name in _FUNCTIONS for module in ("", "initialize."))
 LEGACY = frozenset(f"colossalai.legacy.{module}{name}" for name in _FUNCTIONS for module in ("", "initialize."))
 STARTS = frozenset({"colossalai.initialize", "colossalai.legacy.initialize", "colossalai.legacy.initialize.initialize"})
-_CLASSES = frozenset(f"colossalai.{module}Config" for module in ("context.", "context.config.", "legacy.context."))
+_CLASSES = frozenset(
+    f"colossalai.{package}context.{module}Config" for package in ("", "legacy.") for module in ("", "config.")
+)
 _NAMES = frozenset(
     {
         "world_size",
