@@ -48,7 +48,7 @@ class Collectives:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._specs = {spec.name: spec for one in project.specs for spec in one.collectives}
+        self._specs = {spec.name: spec for spec in project.collectives}
 
     @classmethod
     def of_project(cls, project: Project) -> Collectives:

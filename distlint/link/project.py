@@ -26,7 +26,7 @@ from distlint.link.stores import (
 from distlint.model import python as ir
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Note
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import CollectiveSpec, FrameworkSpec
 from distlint.model.launch import Launch, LaunchIndex, Run
 from distlint.model.span import Span
 from distlint.model.value import Value, unknown
@@ -163,6 +163,12 @@ class Project:
         if words not in self._mentioned:
             self._mentioned[words] = any(words in self.text_of(file) for file in self.python_files)
         return self._mentioned[words]
+
+    @cached_property
+    def collectives(self) -> tuple[CollectiveSpec, ...]:
+        """The operations that processes certainly make together, of all frameworks; not those that the program times itself."""
+        every = (one for spec in self.specs for one in spec.collectives)
+        return tuple(one for one in every if not one.timed_by or not self.mentions(f".{one.timed_by}("))
 
     @cached_property
     def environments(self) -> Environments:

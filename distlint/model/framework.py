@@ -202,6 +202,8 @@ class CollectiveSpec:
     """Whether it is collective only if the module that its object wraps holds buffers."""
     configured: str = ""
     """What the configuration behind its object must be for the call to be collective, as rules name it: a label."""
+    timed_by: str = ""
+    """The method by which a program says itself which of the calls are collective: with it in use, nobody else knows."""
 
 
 class GeneratorSpec(NamedTuple):

@@ -145,7 +145,7 @@ class Libraries:
         """Whether the program may put rows together that stand in different orders."""
         self._canonical = project.modules.canonical
         specs = project.specs
-        self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}
+        self._collectives = {one.name: one for one in project.collectives if one.role in _ROLES}
         named = [*self._collectives, *(name for spec in specs for name, _ in spec.rank_sources)]
         self._owners = {name.rpartition(".")[0] for name in named if "()." in name}
         self._uneven = {name for spec in specs for name in spec.uneven}

@@ -34,7 +34,7 @@ _ENGINES = (
     CollectiveSpec(f"{_ENGINE}.load_checkpoint", "load_checkpoint"),
     CollectiveSpec(f"{_ENGINE}.train_batch", "train_batch"),
     CollectiveSpec(f"{_ENGINE}.eval_batch", "eval_batch"),
-    CollectiveSpec(f"{_ENGINE}.backward", "engine backward"),
+    CollectiveSpec(f"{_ENGINE}.backward", "engine backward", timed_by="set_gradient_accumulation_boundary"),
     CollectiveSpec("deepspeed.zero.GatheredParameters", "GatheredParameters", lone_argument=("enabled", False)),
 )
 
