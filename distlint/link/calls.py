@@ -336,6 +336,20 @@ def is_static(function: ir.Function) -> bool:
     return decorated(function.decorators, "staticmethod")
 
 
+_CHANGING = frozenset({"omegaconf.OmegaConf.update", "omegaconf.OmegaConf.unsafe_merge"})
+
+
+def may_change_argument(call: ir.Expr) -> bool:
+    """Whether the last name of what is called is that of such a function."""
+    func = call.func if isinstance(call, ir.Call) else None
+    return isinstance(func, ir.Attribute) and any(one.endswith(f".{func.name}") for one in _CHANGING)
+
+
+def changes_argument(callee: Abstract) -> bool:
+    """Whether something is a function of a library that changes what it is handed."""
+    return isinstance(callee, Reference) and isinstance(callee.target, External) and callee.target.name in _CHANGING
+
+
 _PLAIN_DECORATORS = frozenset(
     {"staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "no_grad", "record"}
 )

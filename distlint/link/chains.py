@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, node_of, options_of, separate, several
-from distlint.link.calls import given_arguments
+from distlint.link.calls import given_arguments, may_change_argument
 from distlint.link.changes import after_store
 from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, Rounds, Store
 from distlint.link.handing import attribute_after_call
@@ -95,7 +95,7 @@ def _matters(evaluator: Evaluator, store: Store, names: Names) -> bool:
         return False
     if len(store.path) < len(names):
         if store.action == "call":
-            return evaluator.project.is_stored(names[len(store.path)])
+            return evaluator.project.is_stored(names[len(store.path)]) or may_change_argument(store.expr)
         return store.action != "alias" or ".*" in store.path
     return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Delayed, Frame, Instance, Reference, node_of, options_of, several
-from distlint.link.calls import MAX_CALL_DEPTH, bound_parameters, given_arguments, taken
+from distlint.link.calls import MAX_CALL_DEPTH, bound_parameters, changes_argument, given_arguments, taken
 from distlint.link.flow import Env, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.trees import merged, removed, stored
@@ -228,6 +228,8 @@ def _left_behind(
         function = evaluator.project.function(callee.target)
         shift = taken(callee, function)
         return _after_entering(evaluator, callee.target, shift, call, store, before, frame, span)
+    if changes_argument(callee):
+        return in_doubt(before, (), span)
     if isinstance(callee, Leaf) and _may_be_ours(evaluator, call):
         return in_doubt(before, (), span)
     return before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from distlint.link.aliases import Aliases
 from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Rounds, Store, Touched
 from distlint.link.rounds import body_of_rounds
+from distlint.link.stores import MERGING
 from distlint.link.walking import (
     ALL,
     access_path,
@@ -229,6 +230,9 @@ class _Walker:
         elif type(func) is ir.Attribute and func.name in _MUTATORS:
             root, path = access_path(func.base)
             if root:
+                if func.name == "update" and len(call.args) > 1:
+                    # dictionaries are updated with one argument: ``OmegaConf.update(settings, key, value)`` changes another
+                    state = self._handed(call, state)
                 return self.store(state, root, path, func.name, call)
             if type(func.base) is ir.Conditional:
                 # ``(one if test else other).append(x)`` changes one of two
@@ -244,6 +248,10 @@ class _Walker:
             root, path = access_path(func.base)
             if root and len(path) <= 2:
                 state = self.store(state, root, path, "call", call)
+        return self._handed(call, state)
+
+    def _handed(self, call: ir.Call, state: Env) -> Env:
+        """A function may change what it is handed."""
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
             if root and len(path) <= 2:
@@ -485,7 +493,7 @@ _MUTATOR_NAMES = """
 update setdefault pop clear popitem append extend insert remove sort reverse add discard __setitem__
 """
 
-_MUTATORS = frozenset(_MUTATOR_NAMES.split())
+_MUTATORS = frozenset(_MUTATOR_NAMES.split()) | {*MERGING.split()}
 
 _HARMLESS_NAMES = """
 print len range int str float bool isinstance issubclass type max min sorted list tuple dict set frozenset

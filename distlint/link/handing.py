@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Delayed, Frame, Reference, options_of, several
-from distlint.link.calls import MAX_CALL_DEPTH, taken
+from distlint.link.calls import MAX_CALL_DEPTH, changes_argument, taken
 from distlint.link.flow import Store
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import access_path
 from distlint.model import python as ir
+from distlint.model.document import Leaf
 from distlint.model.span import Span
+from distlint.model.value import unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -32,6 +34,8 @@ def attribute_after_call(
         found = None
         if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
             found = _after_entering(evaluator, callee, call, store, frame, span, rest, before)
+        elif changes_argument(callee):
+            found = Leaf(unknown("a library's function changes it", span), span)
         results.append(found if found is not None else before)
     return several(results, span)
 

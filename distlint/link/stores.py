@@ -11,9 +11,13 @@ from distlint.model import python as ir
 if TYPE_CHECKING:
     from distlint.link.modules import FunctionRef
 
+MERGING = """
+    merge_with merge_with_cli merge_with_dotlist merge_update merge_from_file merge_from_list merge_from_dict merge_from_other_cfg
+"""
+"""Methods of settings (OmegaConf, ml_collections, yacs, mmengine) that put others into them."""
 MUTATORS = frozenset(
     {"update", "setdefault", "pop", "clear", "popitem", "append", "extend", "insert", "remove", "add", "discard"}
-)
+) | {*MERGING.split()}
 """Methods of mappings, lists and sets that change them."""
 
 

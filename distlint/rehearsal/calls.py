@@ -307,7 +307,7 @@ class Calls(Definitions):
         if stage.unsure and function.ref in stage.costly:
             return derived("call", [function.receiver, *given.values()])
         before, done = stage.steps, stage.grown
-        given = commanded(stage, function, given)
+        given = commanded(self, function, given, scope)
         inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)

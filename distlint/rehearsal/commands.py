@@ -9,6 +9,7 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import whole_line
+from distlint.rehearsal.composed import given_by_hydra
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Given, Made, is_known
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
     from distlint.rehearsal.stage import Scope, Stage
 
-DECORATORS = ("click.", "rich_click.", "typer.")
+DECORATORS = ("click.", "rich_click.", "typer.", "hydra.main")
 """What the decorators of such functions start with: these leave them as they are for whoever calls them."""
 
 
-def commanded(stage: Stage, function: FunctionValue, given: Given) -> Given:
-    """What a command gets: its options; what other functions get is what they are given."""
-    ref = function.ref
+def commanded(player: Calls, function: FunctionValue, given: Given, scope: Scope) -> Given:
+    """What a command gets: its options, or a configuration; what other functions get is what they are given."""
+    ref, stage = function.ref, player.stage
     if (
         stage.witness is None
         or stage.run is None
@@ -31,6 +32,9 @@ def commanded(stage: Stage, function: FunctionValue, given: Given) -> Given:
         or not _is_left_to_library(stage, ref, given)
     ):
         return given
+    by_hydra = given_by_hydra(player, ref, scope)
+    if by_hydra is not None:
+        return by_hydra
     commands = Commands.of(stage.project)
     if commands.command(ref) is None:
         return given

@@ -93,6 +93,12 @@ def settings_at(player: Calls, path: str, call: ir.Call, scope: Scope) -> Any:
     return UNKNOWN if found is None else _value(player, found, (found.span.file,))
 
 
+def text_as(player: Calls, text: str, call: ir.Call, scope: Scope) -> Any:
+    """What stands in a text as YAML; unknown where that is none."""
+    node = player.stage.project.documents.parsed(text, "yaml", ir.unpack(call.at, scope.file))
+    return UNKNOWN if isinstance(node, Leaf) and not node.value.is_known else _value(player, node, ("text", text))
+
+
 def _path(given: Given) -> str | None:
     """The path that an open file was opened with, where it is known on the way that the process has gone."""
     file = next(iter(given.values()), None)

@@ -55,7 +55,7 @@ def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any
         )
         return listed
     if isinstance(value, Table):
-        table = Table({key: inner(item) for key, item in value.items.items()}, is_open=value.open)
+        table = value.like({key: inner(item) for key, item in value.items.items()}, is_open=value.open)
         table.missing, table.family = value.missing, value.family
         return table
     if isinstance(value, Thing) and "_name_" not in value.attributes:

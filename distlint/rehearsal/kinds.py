@@ -68,7 +68,7 @@ def _plain_type(value: Any) -> type | None:
     if isinstance(value, Items):
         return set if value.distinct else list
     if isinstance(value, Table):
-        return dict
+        return dict if value.is_dict else None
     return tuple if type(value) is tuple else None
 
 
@@ -145,6 +145,8 @@ def has_attribute(player: Any, value: Any, name: str) -> bool | None:
         return has(player.stage, f"{value.name}.{name}", player.stage.entry) if followed else None
     if is_known(value):
         return hasattr(value, name)
+    if isinstance(value, Table):
+        return value.has(name)
     kind = _plain_type(value)
     if kind is not None:
         return hasattr(kind, name)

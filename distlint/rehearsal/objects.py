@@ -179,6 +179,8 @@ class Objects(Operations):
             return self._of_thing(base, name)
         if isinstance(base, ClassValue):
             return self._of_class(base, name)
+        if isinstance(base, Table):
+            return base.attribute(self, name)
         if type(base) is tuple:
             return self.models.row_attribute(base, name)
         if isinstance(base, FunctionValue) and name in self.stage.kept.get(OF_FUNCTIONS, {}).get(base.ref, ()):
@@ -302,6 +304,8 @@ class Objects(Operations):
         if isinstance(base, ClassValue):
             self.put(self.class_scope(base.ref).variables, name, value)
             return True
+        if isinstance(base, Table):
+            return base.keeps(self, name, value)
         if isinstance(base, ModuleValue):
             self.put(self.module_scope(base.file).variables, name, value)
             return True

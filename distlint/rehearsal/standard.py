@@ -10,7 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal import documents, ini_files, known_files, known_modules, known_releases, known_texts
+from distlint.rehearsal import (
+    attribute_tables,
+    composed,
+    documents,
+    ini_files,
+    known_files,
+    known_modules,
+    known_releases,
+    known_texts,
+)
 from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
@@ -75,7 +84,7 @@ _ENTRIES = frozenset(
 )
 """What calls a function, or makes an object, with what the command line says."""
 
-_KNOWN = (known_files, known_modules, known_releases, known_texts)
+_KNOWN = (attribute_tables, composed, known_files, known_modules, known_releases, known_texts)
 """What says more of a run that is known."""
 
 _OPERATORS = {

@@ -253,6 +253,8 @@ class Table:
         *("batch", "family", "items", "keyed", "led", "made_in", "missing"),
         *("open", "order", "perhaps", "sample", "unread", "whole"),
     )
+    is_dict = True
+    """Whether its class is derived from ``dict``."""
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -320,6 +322,22 @@ class Table:
     def own_method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives that no plain dictionary has; ``NotImplemented`` for the others."""
         return NotImplemented
+
+    def attribute(self, player: Any, name: str) -> Any:
+        """An attribute that is no method of plain dictionaries; ``NotImplemented`` for all others."""
+        return NotImplemented
+
+    def has(self, name: str) -> bool | None:
+        """``hasattr(table, name)``; ``None`` where that is not known."""
+        return hasattr(dict, name)
+
+    def keeps(self, player: Any, name: str, value: Any) -> bool:
+        """Whether an attribute is stored as a key; that of other dictionaries is not seen."""
+        return False
+
+    def like(self, items: dict[Any, Any], *, is_open: bool) -> Table:
+        """Another one of its kind, with these items."""
+        return Table(items, is_open=is_open)
 
     def loses(self) -> None:
         """Nothing is known any more of what stands under its keys."""
