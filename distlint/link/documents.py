@@ -6,6 +6,7 @@ A document stands in a file, is written by a shell script's here-document, or is
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 _CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
+
+NUMBERS = frozenset({"omegaconf"})
+"""Loaders to which ``1e-3`` is a number: to PyYAML, without a point and a sign, it is a text."""
+EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 MAX_TEXT = 100_000
 """Characters of a text that is read as settings."""
@@ -56,6 +61,7 @@ class Documents:
         self._project = project
         self.loads: dict[tuple[str, str], Load] = {}
         """Which script was seen to read which file."""
+        self._numbered: dict[str, Node] = {}
 
     def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
         """The tree of a configuration file that a script reads.
@@ -67,7 +73,12 @@ class Documents:
             reason = f"`{path.only}` is not in the project" if path.is_known else path.reason or "the path is not known"
             return Leaf(unknown(reason, span), span)
         self.loads[(script, document.file)] = Load(script, document.file, loader, span)
-        return document.root
+        if loader not in NUMBERS:
+            return document.root
+        if document.file not in self._numbered:
+            lines = self._project.text_of(document.file).splitlines()
+            self._numbered[document.file] = _numbered(document.root, lines)
+        return self._numbered[document.file]
 
     def found(self, path: Value, near: str, extra_folders: Sequence[str] = (), text: str = "") -> Document | None:
         """The configuration document that a path means for a file of the project.
@@ -158,6 +169,20 @@ class Documents:
             facts = self._project.facts[path]
             if facts.kind in _CONFIGURATIONS and facts.documents:
                 yield path, facts
+
+
+def _numbered(node: Node, lines: list[str]) -> Node:
+    """A tree in which ``1e-3`` is a number where it stands without quotes, which it is to readers of YAML 1.2."""
+    if isinstance(node, Leaf):
+        value = node.value.only if node.value.is_known else None
+        if not isinstance(value, str) or EXPONENT.fullmatch(value) is None or node.span.line > len(lines):
+            return node
+        is_bare = lines[node.span.line - 1][node.span.column - 1 :].startswith(value)
+        return Leaf(node.value.map(float), node.span) if is_bare else node
+    if isinstance(node, Items):
+        return Items(tuple(_numbered(item, lines) for item in node.items), node.span, node.open)
+    entries = (Entry(one.key, one.key_span, _numbered(one.node, lines), one.certain) for one in node.entries)
+    return Mapping(tuple(entries), node.span, node.open)
 
 
 def respanned(node: Node, span: Span) -> Node:

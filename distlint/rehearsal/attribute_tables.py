@@ -6,10 +6,10 @@ command line are YAML. A value that refers to another one (``${lr}``) is not kno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from distlint.link.documents import EXPONENT
 from distlint.model import python as ir
 from distlint.rehearsal.configured import settings_at, text_as
 from distlint.rehearsal.entities import ClassValue
@@ -36,7 +36,6 @@ _AS_PLAIN = frozenset({"to_dict", "toDict", "unmunchify"})
 _MERGES = frozenset({"merge_with", "merge_with_dotlist", "merge_with_cli", "merge_update"})
 _METHODS = _AS_PLAIN | _MERGES | {"copy_and_resolve_references"}
 _REFERENCE = "${"
-_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 MAX_DEPTH = 12
 """Settings inside settings."""
 
@@ -204,7 +203,7 @@ def as_numbers(value: Any) -> Any:
         value.items = [as_numbers(one) for one in value.items]
     elif isinstance(value, Table):
         value.items = {key: as_numbers(one) for key, one in value.items.items()}
-    elif isinstance(value, str) and _EXPONENT.fullmatch(value):
+    elif isinstance(value, str) and EXPONENT.fullmatch(value):
         return float(value)
     return value
 

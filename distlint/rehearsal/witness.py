@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -298,11 +298,15 @@ def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame,
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
     if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):
-        return _items_filled(found, answer) if len(found.items) == len(answer.items) else None
-    return _filled(found, answer) if isinstance(found, Mapping) and isinstance(answer, Mapping) else answer
+        return (
+            _items_filled(found, answer, evaluator.project.text_of) if len(found.items) == len(answer.items) else None
+        )
+    if not isinstance(found, Mapping) or not isinstance(answer, Mapping):
+        return answer
+    return _filled(found, answer, evaluator.project.text_of)
 
 
-def _filled(found: Mapping, seen: Mapping) -> Mapping:
+def _filled(found: Mapping, seen: Mapping, text_of: Callable[[str], str]) -> Mapping:
     """A dictionary with what is known of it at its own places, and the rest as it was seen."""
     entries = []
     for one in found.entries:
@@ -310,24 +314,36 @@ def _filled(found: Mapping, seen: Mapping) -> Mapping:
         if other is None and not one.certain and not seen.open:
             continue
         if other is not None:
-            one = replace(one, node=_improved(one.node, other.node)) if one.certain else other
+            is_own = one.certain and not _is_replaced(one.node, other.node, text_of)
+            one = replace(one, node=_improved(one.node, other.node, text_of)) if is_own else other
         entries.append(one)
     known_keys = {one.key for one in found.entries}
     entries += [one for one in seen.entries if one.key not in known_keys]
     return Mapping(tuple(entries), found.span, found.open and seen.open)
 
 
-def _items_filled(found: Sequence, seen: Sequence) -> Sequence:
-    items = (_improved(one, other) for one, other in zip(found.items, seen.items, strict=True))
+def _is_replaced(found: Node, seen: Node, text_of: Callable[[str], str]) -> bool:
+    """Whether something else stands in a configuration file, and what was seen was put over it."""
+    if type(found) is not Leaf or found.value.is_known or type(seen) is not Leaf or found.span.file.endswith(".py"):
+        return False
+    lines = text_of(found.span.file).splitlines() if seen.value.is_known else []
+    if not 0 < found.span.line <= len(lines) or found.span.line != found.span.end_line:
+        return False
+    written = lines[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    return written.strip("\"' ").lower() != str(seen.value.only).lower()
+
+
+def _items_filled(found: Sequence, seen: Sequence, text_of: Callable[[str], str]) -> Sequence:
+    items = (_improved(one, other, text_of) for one, other in zip(found.items, seen.items, strict=True))
     return Sequence(tuple(items), found.span, kind=found.kind)
 
 
-def _improved(found: Node, seen: Node) -> Node:
+def _improved(found: Node, seen: Node, text_of: Callable[[str], str]) -> Node:
     """What stands at a place, with what was seen of it where it is not known; the place stays."""
     if isinstance(found, Mapping) and isinstance(seen, Mapping):
-        return _filled(found, seen)
+        return _filled(found, seen, text_of)
     if isinstance(found, Sequence) and isinstance(seen, Sequence) and len(found.items) == len(seen.items):
-        return _items_filled(found, seen)
+        return _items_filled(found, seen, text_of)
     if not may_improve(found) or (isinstance(seen, Leaf) and not seen.value.is_known):
         return found
     if type(found) is Leaf and type(seen) is Leaf:

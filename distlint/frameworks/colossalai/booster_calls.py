@@ -24,7 +24,7 @@ from distlint.frameworks.general import argument_settings, moved
 from distlint.frameworks.reaching import MAX_LEVELS, comes_to, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.stores import MUTATORS, stored_into
 from distlint.link.walking import below, bodies_of, contexts_around, guards_of, statements
 from distlint.model import python as ir
@@ -483,13 +483,33 @@ class _Call:
         return None if is_none else given
 
     def _class(self, value: Abstract) -> Value:
-        """The class of an object by the library name of what made it; unknown for a class of the project."""
+        """The class of an object by the library name of what made it, or the bare name of a class of optimizers of the project."""
         options = options_of(value)
         if len(options) != 1 or not isinstance(options[0], Instance) or options[0].part:
             return unknown("what made it is not known")
         made = options[0]
+        if isinstance(made.callee, ClassRef):
+            own = self.evaluator.project.class_(made.callee)
+            is_own = self._is_optimizer(made.callee) and not own.decorators
+            return known(own.name, made.span()) if is_own else unknown("a class of the project")
         name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
         return known(name, made.span()) if "." in name and "()" not in name else unknown("a class of the project")
+
+    def _is_optimizer(self, ref: ClassRef) -> bool:
+        """Whether a class is derived from optimizers alone, and its objects are its own."""
+        modules = self.evaluator.modules
+        bases = {modules.canonical(one) for one in modules.external_bases(ref)}
+        made_otherwise = any(modules.method(ref, one) is not None for one in ("__new__", "__class__"))
+        return (
+            bool(bases)
+            and not modules.has_unknown_base(ref)
+            and not made_otherwise
+            and all(map(_names_optimizer, bases))
+        )
+
+
+def _names_optimizer(name: str) -> bool:
+    return name.startswith(("torch.optim.", "colossalai.nn.optimizer."))
 
 
 def _default(plugin: Subject | Value, path: str) -> Value:
