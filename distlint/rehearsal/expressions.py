@@ -236,7 +236,7 @@ class Expressions(Subscripts):
             if stage.witness is not None and name == "__version__":
                 installed = known_releases.version_of(stage, dotted, scope.file)
                 return Library(dotted) if installed is None else installed
-            constant = self.models.constant(dotted)
+            constant = self.models.constant(self, dotted)
             return Library(dotted) if constant is NotImplemented else constant
         if isinstance(base, ModuleValue):
             inner = self.module_scope(base.file)

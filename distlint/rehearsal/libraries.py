@@ -248,9 +248,9 @@ class Libraries:
                 return found
         return value
 
-    def constant(self, name: str) -> Any:
+    def constant(self, player: Any, name: str) -> Any:
         """What a library's name stands for where that is a plain value; ``NotImplemented`` for others."""
-        found = (part.constant(name) for part in self._parts)
+        found = (part.constant(player, name) for part in self._parts)
         return next((one for one in found if one is not NotImplemented), NotImplemented)
 
     def encloses(self, name: str) -> bool:

@@ -44,8 +44,8 @@ class Models:
         """Whether a library's decorator executes a function inside the context that calling the decorator makes."""
         return False
 
-    def constant(self, name: str) -> Any:
-        """What a library's name stands for where that is a plain value; ``NotImplemented`` for others."""
+    def constant(self, player: Any, name: str) -> Any:
+        """What a library's name stands for where that is known on the way that the process has gone; ``NotImplemented`` for others."""
         return NotImplemented
 
     def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:

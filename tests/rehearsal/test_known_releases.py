@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -26,10 +28,16 @@ SETTINGS = {"sp_size": 2, "tp_size": 1, "unheard": 3}
 """
 
 
-def seen(make_project: MakeProject, body: str, pin: str = "0.4.4", run: str = "") -> list[Any]:
+def seen(
+    make_project: MakeProject,
+    body: str,
+    pin: str = "0.4.4",
+    run: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> list[Any]:
     """What the arguments of ``probe`` are in the only run."""
     run_sh = run or "torchrun --nproc_per_node 4 train.py\n"
-    files = {"train.py": HEAD + body + "\n", "run.sh": run_sh, "requirements.txt": f"colossalai=={pin}\n"}
+    files = {"train.py": HEAD + body + "\n", "run.sh": run_sh, "requirements.txt": f"colossalai=={pin}\n", **more}
     project = make_project(files)
     project.second_opinion = second_opinion
     (only,) = project.runs
@@ -213,6 +221,31 @@ loader = {plugin}.prepare_dataloader(TensorDataset(torch.randn(28, 4)), batch_si
 probe(len(loader))
 """
     assert seen(make_project, body) == [expected]
+
+
+CONTEXT = """
+from {package}core import global_context as gpc
+{package_name}.launch_from_torch(config={config})
+probe(gpc.config.plugin.stage + gpc.config["more"] + gpc.config.get("rest", 1) + int(hasattr(gpc.config, "json")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("pin", "package", "config", "expected"),
+    [
+        ("0.3.2", "colossalai.", "dict(plugin=dict(stage=1), more=2)", 4),
+        ("0.3.2", "colossalai.", "'settings.py'", 9),
+        ("0.4.4", "colossalai.legacy.", "'settings.py'", 9),
+        ("0.4.4", "colossalai.", "dict(plugin=dict(stage=1), more=2)", "?"),
+        ("0.3.2", "colossalai.", "unheard_of", "?"),
+    ],
+)
+def test_a_launch_keeps_its_configuration(
+    make_project: MakeProject, pin: str, package: str, config: str, expected: Any
+) -> None:
+    settings = "import json\nSTAGE = 3\nplugin = dict(stage=STAGE)\nmore = STAGE + 2\n"
+    body = CONTEXT.format(package=package, package_name=package[:-1], config=config)
+    assert seen(make_project, body, pin, more={"settings.py": settings}) == [expected]
 
 
 DESCRIBED = """

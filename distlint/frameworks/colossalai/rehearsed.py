@@ -1,15 +1,20 @@
-"""What Colossal-AI does in the rehearsal of a program: how many batches a loader has that a plugin prepares.
+"""What Colossal-AI does in the rehearsal of a program: batches of loaders that a plugin prepares, and the configuration of its context.
 
 Sources: colossalai 0.3.0 to 0.5.0, ``booster/plugin/dp_plugin_base.py``, ``gemini_plugin.py``, ``hybrid_parallel_plugin.py`` and
 ``moe_hybrid_parallel_plugin.py``, ``prepare_dataloader``: a ``DistributedSampler`` over the data-parallel ranks, which fills up the last
-share, and a ``DataLoader`` of torch.
+share, and a ``DataLoader`` of torch; ``initialize.py`` and ``context/config.py`` of 0.3.2, and below ``legacy`` since: a launch keeps the
+configuration that it gets as ``global_context.config``, without modules and classes that a file imports.
 """
 
 from __future__ import annotations
 
+import re
 from math import ceil, prod
 from typing import Any
 
+from packaging.version import Version
+
+from distlint.frameworks.colossalai.config_files import LAUNCHES, LEGACY
 from distlint.frameworks.colossalai.plugins import (
     GEMINI,
     HYBRID,
@@ -20,10 +25,17 @@ from distlint.frameworks.colossalai.plugins import (
     constructor,
 )
 from distlint.model import python as ir
+from distlint.rehearsal.attribute_tables import SettingsDictionary, settings_of
+from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
+from distlint.rehearsal.known_files import file_at, plain
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Made
+from distlint.rehearsal.values import Given, Made, Table
 
+_CONFIGURATION = "configuration of the context"
+_CONFIG = re.compile(r"colossalai\.(\w+\.)*global_context\.config")
+_FIRST_WITHOUT = Version("0.3.3")
+"""The release since which only the functions of ``legacy`` keep a configuration."""
 _HYBRID = f"colossalai.booster.plugin.{HYBRID}"
 _PREPARES = "prepare_dataloader"
 _PARAMETERS = ("dataset", "batch_size", "shuffle", "seed", "drop_last")
@@ -68,8 +80,15 @@ class HybridPlugin(Made):
 class ColossalAI(Models):
     """Answers for Colossal-AI."""
 
+    def constant(self, player: Any, name: str) -> Any:
+        """The configuration of the context, as the launch has left it."""
+        found = player.stage.kept.get(_CONFIGURATION) if _CONFIG.fullmatch(name) is not None else None
+        return NotImplemented if found is None else found
+
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
-        """A hybrid plugin knows whether it has stages."""
+        """A hybrid plugin knows whether it has stages; a launch keeps its configuration."""
+        if name in LEGACY or (name in LAUNCHES and _keeps_configuration(player, scope)):
+            player.stage.kept[_CONFIGURATION] = _configuration(player, given, scope)
         if name != _HYBRID:
             return NotImplemented
         plain = player.made(f"{name}()", None, given, call, scope)
@@ -86,6 +105,29 @@ class ColossalAI(Models):
             return NotImplemented
         dotted = player.stage.project.modules.canonical(f"{receiver.name}.{name}()")
         return Prepared(player.made(dotted, receiver, given, call, scope), size)
+
+
+def _keeps_configuration(player: Any, scope: Any) -> bool:
+    release = player.stage.project.environments.for_file(scope.file).newest(PACKAGE)
+    return release != "" and Version(release) < _FIRST_WITHOUT
+
+
+def _configuration(player: Any, given: Given, scope: Any) -> Any:
+    """What a launch is given, as the dictionary with attributes that is made of it."""
+    value = plain(given.get("config", 0, None))
+    if isinstance(value, str) and value.endswith(".py"):
+        file = file_at(player.stage, value, scope)
+        variables = dict(player.module_scope(file).variables) if file is not None else None
+        value = (
+            None if variables is None else Table({key: one for key, one in variables.items() if _is_setting(key, one)})
+        )
+    if player.stage.unsure or player.stage.witness is None or not isinstance(value, Table):
+        return UNKNOWN
+    return settings_of(player, value, SettingsDictionary)
+
+
+def _is_setting(name: str, value: Any) -> bool:
+    return not name.startswith("__") and not isinstance(value, ModuleValue | ClassValue | Library)
 
 
 def _batches(player: Any, plugin: Made, given: Given, scope: Any) -> int | None:

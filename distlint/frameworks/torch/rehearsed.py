@@ -266,7 +266,7 @@ class Torch(Models):
             return False
         return True if player.stage.initialized or player.stage.alone else UNKNOWN
 
-    def constant(self, name: str) -> Any:
+    def constant(self, player: Any, name: str) -> Any:
         """What a type of tensors says of itself (``dtype.is_floating_point``)."""
         return shapes.kind_said(name)
 
