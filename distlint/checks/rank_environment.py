@@ -10,11 +10,13 @@ variables of torch's rendezvous); ``hints`` (words in the file of the launch aft
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from distlint.checks.execution import Execution, body_of
 from distlint.checks.registry import CheckContext, check
+from distlint.frameworks.witnessed import witnessed_calls
 from distlint.link.project import Project
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -59,7 +61,7 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
         missing = [
             name for name in parameters["variables"] if name not in launch.provides and name not in launch.environment
         ]
-        if not missing or not needs:
+        if not missing:
             continue
         closure = project.closure(run.script_file)
         view = project.environments.for_file(run.script_file)
@@ -67,7 +69,10 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
             continue
         if _provided_by_program(project, closure) or (launch.outer is not None and discovering & closure):
             continue
-        need = _first_reached(project, run, needs, missing, frozenset(parameters.get("read", _READ_BY_CALLEES)))
+        read = frozenset(parameters.get("read", _READ_BY_CALLEES))
+        need = _first_reached(project, run, needs, missing, read)
+        if need is None and read & set(missing):
+            need = _seen(context, run, closure)
         if need is not None:
             yield _finding(context, launch, need)
 
@@ -98,6 +103,32 @@ def _first_reached(
     return None
 
 
+def _seen(context: CheckContext, run: Run, closure: frozenset[str]) -> Need | None:
+    """The first call that the run was seen to make by another name (``LAUNCHERS[name](...)``), where such names are handed around."""
+    project: Project = context.project
+    callees = set(context.parameters["callees"])
+    lasts = {name.rpartition(".")[2] for name in callees}
+    if not any(_is_handed_around(project.text_of(file), name) for file in sorted(closure) for name in sorted(lasts)):
+        return None
+    direct = {site.span for site in project.calls_to(callees)}
+    for found, one, seen in witnessed_calls(project, callees, direct):
+        without = tuple(context.parameters.get("given-by", {}).get(seen.name, ()))
+        if one is run and not seen.is_open and _reads_environment(project, found.site, found.file, without):
+            return Need(found.span, _what(context, seen.name), found.site.function, found.site.call.at)
+    return None
+
+
+def _is_handed_around(text: str, name: str) -> bool:
+    """Whether a name stands somewhere else than in imports and in front of arguments."""
+    found = re.finditer(rf"^(?!\s*(?:from|import)\b).*\b{name}\b(?!\s*\()", text, re.MULTILINE) if name in text else ()
+    return any(True for _ in found)
+
+
+def _what(context: CheckContext, callee: str) -> str:
+    given = context.parameters.get("read")
+    return f"`{callee.rpartition('.')[2]}` takes rank and world size from {f'`{given[0]}`' if given else 'the environment'}"
+
+
 def _needs(context: CheckContext) -> dict[str, list[Need]]:
     """The places that need a rank, by file."""
     found: dict[str, list[Need]] = {}
@@ -116,10 +147,8 @@ def _needs(context: CheckContext) -> dict[str, list[Need]]:
     for site in project.calls_to(set(context.parameters["callees"])):
         without = context.parameters.get("given-by", {}).get(site.name, ())
         if _reads_environment(project, site.site, site.file, tuple(without)):
-            name = site.name.rpartition(".")[2]
-            given = context.parameters.get("read")
-            what = f"`{name}` takes rank and world size from {f'`{given[0]}`' if given else 'the environment'}"
-            found.setdefault(site.file, []).append(Need(site.span, what, site.site.function, site.site.call.at))
+            need = Need(site.span, _what(context, site.name), site.site.function, site.site.call.at)
+            found.setdefault(site.file, []).append(need)
     return found
 
 
