@@ -291,7 +291,7 @@ class _Programs:
         stored: set[str] = set()
         calling = False
         for rule in context.rules:
-            if rule.check.python in ("protocol", "protocol-rehearsed"):
+            if rule.check.python in ("protocol", "protocol-rehearsed", "protocol-seen"):
                 declared = protocol_of(rule.check.parameters)
                 names |= declared.names() | _made_names(self._project, declared)
                 if any(role.parameters for role in declared.roles.values()):

@@ -24,6 +24,7 @@ from distlint.model.finding import Finding, Related, Severity
 from distlint.model.launch import Launch, Run
 from distlint.model.span import Span
 from distlint.model.value import Confidence
+from distlint.rehearsal.witness import Seen, SeenCall
 
 _STORES = frozenset({"setdefault", "update", "putenv"})
 _SPAWNERS = frozenset({"spawn", "start_processes", "Process", "Popen", "check_call", "run", "call", "elastic_launch"})
@@ -113,9 +114,18 @@ def _seen(context: CheckContext, run: Run, closure: frozenset[str]) -> Need | No
     direct = {site.span for site in project.calls_to(callees)}
     for found, one, seen in witnessed_calls(project, callees, direct):
         without = tuple(context.parameters.get("given-by", {}).get(seen.name, ()))
-        if one is run and not seen.is_open and _reads_environment(project, found.site, found.file, without):
+        if one is run and not seen.is_open and _asks_environment(seen, without):
             return Need(found.span, _what(context, seen.name), found.site.function, found.site.call.at)
     return None
+
+
+def _asks_environment(seen: SeenCall, without: tuple[str, ...]) -> bool:
+    """Whether nothing that a call got stands in for the environment."""
+    given = dict(seen.keywords)
+    method = given.get("init_method", Seen("plain", None))
+    if method is None or method.kind != "plain" or not str(method.value or "env://").startswith("env://"):
+        return False
+    return not given.keys() & set(without) and not (without and len(seen.positional) > 1)
 
 
 def _is_handed_around(text: str, name: str) -> bool:

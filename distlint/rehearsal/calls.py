@@ -357,7 +357,7 @@ class Calls(Definitions):
             return call_builtin(self, name[len("builtins.") :], given, call, scope, span)
         if stage.witness is not None:
             dotted = stage.project.modules.canonical(name)
-            stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
+            stage.witness.calls_library(dotted, given, call, scope.file, scope.function, is_sure=not stage.unsure)
         if name in ("os.environ.get", "os.getenv"):
             return self._environment(given)
         if name == "functools.partial" and given.positional:

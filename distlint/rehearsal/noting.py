@@ -37,7 +37,9 @@ def method_called(player: Calls, callee: MethodOf, given: Given, call: ir.Call, 
     receiver, name = callee
     if player.stage.witness is not None and isinstance(receiver, Made) and receiver.name.count("()") == 1:
         dotted = player.stage.project.modules.canonical(f"{receiver.name}.{name}")
-        player.stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
+        player.stage.witness.calls_library(
+            dotted, given, call, scope.file, scope.function, is_sure=not player.stage.unsure
+        )
 
 
 def places_of(call: ir.Call, scope: Scope) -> dict[int | str, Span]:

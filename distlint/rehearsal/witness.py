@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_ITEMS = 64
 """Items of a list or dictionary that are kept; what has more is data."""
 
+MAX_ORDER = 1_000
+"""Calls of one process of which the order is kept."""
+
 MAX_DEPTH = 4
 """Lists and dictionaries inside each other."""
 
@@ -94,6 +97,16 @@ class SeenName(NamedTuple):
     is_import: bool
 
 
+class Step(NamedTuple):
+    """A call of something of a library where it came among others."""
+
+    name: str
+    file: str
+    function: int
+    call: ir.Call
+    is_sure: bool
+
+
 class Witness:
     """What one process was seen to give to calls."""
 
@@ -102,6 +115,8 @@ class Witness:
         self.firsts: dict[_Place, Seen | None] = {}
         self.calls: dict[_Place, list[SeenCall]] = {}
         self.names: dict[_Place, list[SeenName]] = {}
+        self.orders: tuple[list[Step], ...] = ([],)
+        """The first calls of each process in their order."""
         self.come: set[_Place] = set()
         """The calls that the process came to, whatever they called."""
         self.went: dict[_Place, set[FunctionRef | None]] = {}
@@ -137,8 +152,10 @@ class Witness:
         else:
             self.gives(func, file, callee)
 
-    def calls_library(self, name: str, given: Given, call: ir.Call, file: str, function: int) -> None:
-        """Notes a call of something of a library."""
+    def calls_library(self, name: str, given: Given, call: ir.Call, file: str, function: int, *, is_sure: bool) -> None:
+        """Notes a call of something of a library, and whether the process certainly came there."""
+        if len(self.orders[0]) < MAX_ORDER:
+            self.orders[0].append(Step(name, file, function, call, is_sure))
         positional = tuple(snapshot(one) for one in given.positional)
         keywords = tuple((key, None if given.open else snapshot(one)) for key, one in given.keywords.items())
         made = SeenCall(name, file, function, call, positional, keywords, given.open, tuple(given.places.items()))
@@ -160,6 +177,7 @@ class Witness:
         for one in (self.went, other.went):
             for place, refs in one.items():
                 both.went.setdefault(place, set()).update(refs)
+        both.orders = (*self.orders, *other.orders)
         both.sure = self.sure | other.sure
         both.entered, both.is_whole = self.entered | other.entered, self.is_whole and other.is_whole
         both.values = {place: seen for place, seen in self.values.items() if other.values.get(place) == seen}
