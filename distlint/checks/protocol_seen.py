@@ -1,19 +1,19 @@
 """Faults in the order of a program's calls that the walk over it shows (``protocol``), and those that known runs were seen to make besides.
 
 The walk knows every way through a program, but not which function stands in a table or comes out of a factory; a run that is followed
-does. It counts where the run certainly uses first what it starts later, and calls nothing in between that may start it as well. A rule has
-the parameters of ``protocol``, with the events ``start`` and ``use``.
+does. It counts where the run certainly uses first what it starts later, and calls nothing in between that may start it as well, or where it
+enters a context inside of another one. A rule has the parameters of ``protocol``, with the events ``start`` and ``use``, or ``enter``.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from distlint.checks.protocol import protocol
 from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
-from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Run
 from distlint.model.value import Confidence
@@ -30,46 +30,61 @@ def protocol_seen(context: CheckContext) -> Iterator[Finding]:
     walked = list(protocol(context))
     yield from walked
     files = {finding.span.file for finding in walked}
-    uses, starts = (_names(context, one) for one in ("use", "start"))
-    if project.second_opinion is None or not any(project.mentions(one.rpartition(".")[2]) for one in sorted(uses)):
+    parameters = context.parameters
+    names = frozenset(name for event in parameters["events"].values() for one in event for name in one["call"])
+    if project.second_opinion is None or not any(project.mentions(one.rpartition(".")[2]) for one in sorted(names)):
         return
     reported = set()
     for run in project.runs:
-        if files & project.closure(run.script_file):
+        seen = _seen(project, run, parameters) if not files & project.closure(run.script_file) else None
+        if seen is None or seen[0].span in reported:
             continue
-        early = _early(project, run, uses, starts, tuple(context.parameters["harmless"]))
-        if early is None:
-            continue
-        use, start = early
-        span = ir.unpack(use.call.at, use.file)
-        if span in reported:
-            continue
-        reported.add(span)
+        reported.add(seen[0].span)
+        name = seen[0].name.removesuffix("().__enter__").rpartition(".")[2]
         yield context.finding(
-            context.parameters["faults"][0]["message"].format(name=use.name.rpartition(".")[2]),
-            span,
-            related=[Related(ir.unpack(start.call.at, start.file), "it is started here")],
+            parameters["faults"][0]["message"].format(name=name),
+            seen[0].span,
+            related=[Related(seen[1].span, parameters.get("seen", "it comes here"))],
             confidence=Confidence.LIKELY,
-            symbol=use.name,
+            symbol=seen[0].name,
         )
 
 
-def _names(context: CheckContext, event: str) -> frozenset[str]:
-    return frozenset(name for one in context.parameters["events"][event] for name in one["call"])
-
-
-def _early(
-    project: Project, run: Run, uses: frozenset[str], starts: frozenset[str], harmless: tuple[str, ...]
-) -> tuple[Step, Step] | None:
-    """What every process of a run certainly uses before it is started, and what starts it later; ``None`` where nothing is."""
+def _seen(project: Project, run: Run, parameters: Mapping[str, Any]) -> tuple[Step, Step] | None:
+    """The fault that every process of a run certainly comes to, and the step that makes it one; ``None`` where there is none."""
     witness = Witnesses.of(project).of_run(run)
-    found = {_first(order, uses, starts, harmless) for order in witness.orders} if witness is not None else {None}
+    events = {event: {name for one in calls for name in one["call"]} for event, calls in parameters["events"].items()}
+    found = set()
+    for order in witness.orders if witness is not None else ():
+        if "use" in events:
+            found.add(_early(order, events["use"], events["start"], tuple(parameters["harmless"])))
+        else:
+            found.add(_nested(order, {f"{name}()" for name in events["enter"]}))
     return found.pop() if len(found) == 1 else None
 
 
-def _first(
-    order: Sequence[Step], uses: frozenset[str], starts: frozenset[str], harmless: tuple[str, ...]
+def _nested(order: Sequence[Step], contexts: Collection[str]) -> tuple[Step, Step] | None:
+    """The first context that is entered inside of another one, and that one."""
+    around: list[Step] = []
+    for step in order:
+        made, _, method = step.name.rpartition(".")
+        if made not in contexts or method not in ("__enter__", "__exit__"):
+            continue
+        if not step.is_sure:
+            return None
+        if method == "__enter__":
+            if around:
+                return step, around[-1]
+            around.append(step)
+        elif around:
+            around.pop()
+    return None
+
+
+def _early(
+    order: Sequence[Step], uses: Collection[str], starts: Collection[str], harmless: tuple[str, ...]
 ) -> tuple[Step, Step] | None:
+    """What is used before it is started, and what starts it."""
     used: Step | None = None
     for step in order:
         if step.name in starts:

@@ -38,7 +38,7 @@ from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.known_modules import OF_VARIABLES, of_variables
 from distlint.rehearsal.merging import filled_up, merged
 from distlint.rehearsal.moving import HOLDING, MOVING, read_by
-from distlint.rehearsal.noting import looked_into, method_called, places_of
+from distlint.rehearsal.noting import context_passed, looked_into, method_called, places_of
 from distlint.rehearsal.options import by_default, declared, is_parsing, parsed_into, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
@@ -581,6 +581,7 @@ class Calls(Definitions):
         if isinstance(manager, Thing):
             return self.special_method(manager, "__enter__", [], manager)
         if isinstance(manager, Made):
+            context_passed(self, manager, "__enter__", span)
             found = manager.entered(self, span)
             if found is not NotImplemented:
                 return found
@@ -595,6 +596,7 @@ class Calls(Definitions):
             self.special_method(manager, "__exit__", [None, None, None], None)
             return
         if isinstance(manager, Made):
+            context_passed(self, manager, "__exit__", span)
             manager.left(self, span)
         self.models.left(self, manager, span)
 

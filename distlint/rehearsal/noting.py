@@ -42,6 +42,14 @@ def method_called(player: Calls, callee: MethodOf, given: Given, call: ir.Call, 
         )
 
 
+def context_passed(player: Any, manager: Made, method: str, span: Span) -> None:
+    """Notes that a context of a library is entered or left."""
+    stage = player.stage
+    if stage.witness is not None:
+        dotted = stage.project.modules.canonical(f"{manager.name}.{method}")
+        stage.witness.comes_to(dotted, span, is_sure=not stage.unsure)
+
+
 def places_of(call: ir.Call, scope: Scope) -> dict[int | str, Span]:
     """Where the arguments behind the first one of a call stand, by position or name; nothing where some are spread out."""
     if any(type(one) is ir.Starred for one in call.args):

@@ -98,12 +98,10 @@ class SeenName(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A call of something of a library where it came among others."""
+    """A call of something of a library where it came among others; ``Class().__enter__`` where a context is entered."""
 
     name: str
-    file: str
-    function: int
-    call: ir.Call
+    span: Span
     is_sure: bool
 
 
@@ -154,14 +152,18 @@ class Witness:
 
     def calls_library(self, name: str, given: Given, call: ir.Call, file: str, function: int, *, is_sure: bool) -> None:
         """Notes a call of something of a library, and whether the process certainly came there."""
-        if len(self.orders[0]) < MAX_ORDER:
-            self.orders[0].append(Step(name, file, function, call, is_sure))
+        self.comes_to(name, ir.unpack(call.at, file), is_sure=is_sure)
         positional = tuple(snapshot(one) for one in given.positional)
         keywords = tuple((key, None if given.open else snapshot(one)) for key, one in given.keywords.items())
         made = SeenCall(name, file, function, call, positional, keywords, given.open, tuple(given.places.items()))
         kept = self.calls.setdefault((file, call.at), [])
         if made not in kept and len(kept) < MAX_ITEMS:
             kept.append(made)
+
+    def comes_to(self, name: str, span: Span, *, is_sure: bool) -> None:
+        """Notes something of which the order counts."""
+        if len(self.orders[0]) < MAX_ORDER:
+            self.orders[0].append(Step(name, span, is_sure))
 
     def asks(self, name: str, call: ir.Call, file: str, function: int, *, is_import: bool = False) -> None:
         """Notes a name of a library that is asked for by a text, unless the text stands in the call itself."""
