@@ -78,6 +78,8 @@ def comes_to(
     if found.site.function < 0 or not levels:
         return True
     ref = FunctionRef(found.file, found.site.function)
+    if _is_seen_inside(project, ref, run):
+        return True
     callers = project.callers(ref)
     if not callers:
         return not _is_never_entered(project, ref, run)

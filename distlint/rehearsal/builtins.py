@@ -99,7 +99,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     if name == "str" and len(values) == 1 and isinstance(values[0], known_files.KnownPath):
         return known_files.plain(values[0])
     kind, _, method = name.partition(".")
-    if method:
+    if method and name not in _HANDLERS:
         return _of_a_type(player, kind, method, given, call, scope, span)
     handler = _HANDLERS.get(name)
     if handler is not None:
@@ -472,6 +472,15 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     return found
 
 
+def _set_itself(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``object.__setattr__(thing, name, value)``: past a method of the class that would refuse it."""
+    if len(values) == 3 and isinstance(values[0], Thing) and isinstance(values[1], str):
+        player.put(values[0].attributes, values[1], values[2], values[0].made_in)
+    elif values:
+        player.forget_attributes(values[0])
+    return None
+
+
 def _special(kind: str) -> _Handler:
     """``property(function)`` and its kin, without an @."""
 
@@ -547,6 +556,7 @@ _HANDLERS: dict[str, _Handler] = {
     "all": _all,
     "isinstance": _isinstance,
     "hasattr": _hasattr,
+    "object.__setattr__": _set_itself,
     "getattr": _getattr,
     "setattr": _setattr,
     "issubclass": _issubclass,

@@ -295,7 +295,8 @@ def _is_result(found: Abstract) -> bool:
     """
     if not isinstance(found, Instance) or not isinstance(found.callee, External):
         return isinstance(found, Instance) and isinstance(found.callee, ClassRef)
-    return bool(found.part) or not found.callee.name.rpartition(".")[2][:1].isupper()
+    head, _, last = found.callee.name.rpartition(".")
+    return bool(found.part) or not last[:1].isupper() or head.partition(".")[0] in _PYTHON
 
 
 def _is_handed_on(found: Abstract) -> bool:

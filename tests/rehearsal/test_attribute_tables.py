@@ -163,3 +163,33 @@ with hydra.initialize(version_base=None, config_path="conf"):
 probe(cfg.plugin.stage)
 """
     assert seen(make_project, body) == 2
+
+
+FROZEN = """
+class Frozen:
+    __slots__ = ("_values",)
+    def __init__(self, **values):
+        object.__setattr__(self, "_values", dict(values))
+    def __getattr__(self, name):
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(name) from None
+    def __setattr__(self, name, value):
+        raise TypeError("frozen")
+probe(Frozen(stage=3).stage)
+"""
+CHAINED = """
+import argparse
+from collections import ChainMap
+parser = argparse.ArgumentParser()
+parser.add_argument("--stage", type=int)
+given = {key: one for key, one in vars(parser.parse_args()).items() if one is not None}
+settings = ChainMap(given, {"stage": 3, "name": "zero"})
+probe(dict(**settings))
+"""
+
+
+@pytest.mark.parametrize(("body", "expected"), [(FROZEN, 3), (CHAINED, {"stage": 3, "name": "zero"})])
+def test_other_ways_to_hold_settings(make_project: MakeProject, body: str, expected: Any) -> None:
+    assert seen(make_project, body) == expected
