@@ -12,6 +12,7 @@ from distlint.link.parameters import looks_up_another
 from distlint.link.project import CallSite
 from distlint.link.unused import UnusedFunctions
 from distlint.link.walking import (
+    Guard,
     asks_for_main,
     below,
     bodies_of,
@@ -36,6 +37,7 @@ MAX_CALLERS = 8
 """So many calls are gone back from a place, and so many callers of each function, for the tests on the way."""
 _BY_NAME = ("globals", "locals", "eval", "getattr", "import_module")
 """What finds a function by its name."""
+_LOOPS = ("for", "while")
 _AFFIXES = {"startswith": str.startswith, "endswith": str.endswith}
 
 
@@ -69,7 +71,7 @@ def comes_to(
     The tests are those in its function, and those before all calls of the function that are seen. A ``lambda`` of a table is entered
     where the table is asked for it, and so is a function that a table holds.
     """
-    if _is_in_other_lambda(project, found, run):
+    if _is_in_other_lambda(project, found, run) or _is_seen_to_be_passed(project, found.file, found.site, run):
         return False
     for guard in _guards(project, found.file, found.site.function, found.site.call.at):
         decided = _decided(project, guard.test, found.file, found.site.function, run)
@@ -89,7 +91,7 @@ def comes_to(
         comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1, by_open_tables=by_open_tables)
         for one in callers
         if not _looks_up_another(project, one, run, ref)
-        and not _is_seen_to_be_passed(project, one, run)
+        and not _is_seen_to_be_passed(project, one.file, one.site, run)
         and not _is_seen_to_go_elsewhere(project, one, run, ref)
         and (by_open_tables or _is_seen_inside(project, ref, run) or not _is_open_choice(project, one, run))
     )
@@ -116,17 +118,17 @@ def _is_seen_inside(project: Project, ref: FunctionRef, run: Run) -> bool:
     return witness is not None and ref in witness.sure
 
 
-def _is_seen_to_be_passed(project: Project, caller: Caller, run: Run) -> bool:
-    """Whether a run that was followed to its end went by a call that stands behind a test, in a function that it was in."""
-    if project.second_opinion is None or caller.site.function < 0:
+def _is_seen_to_be_passed(project: Project, file: str, site: ir.Site, run: Run) -> bool:
+    """Whether a run that was followed to its end went by a call behind a test, or in a loop, of a function that it was in."""
+    is_call = site.call.at != site.call.func.at  # an attribute stands for a call of it where no call is meant
+    if project.second_opinion is None or not is_call or (site.function < 0 and file != run.script_file):
         return False
     witness = Witnesses.of(project).of_run(run)
-    if witness is None or not witness.is_whole:
+    if witness is None or not witness.is_whole or (file, site.call.at) in witness.come:
         return False
-    at = caller.site.call.at
-    if FunctionRef(caller.file, caller.site.function) not in witness.entered or (caller.file, at) in witness.come:
+    if site.function >= 0 and FunctionRef(file, site.function) not in witness.entered:
         return False
-    return any(True for _ in _guards(project, caller.file, caller.site.function, at))
+    return any(True for _ in _ways(project, file, site.function, site.call.at))
 
 
 def _is_seen_to_go_elsewhere(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:
@@ -234,9 +236,18 @@ class _Tested(NamedTuple):
     holds: bool
 
 
-def _guards(project: Project, file: str, function: int, at: ir.Position) -> Iterator[_Tested]:
+def _ways(project: Project, file: str, function: int, at: ir.Position) -> Iterator[Guard]:
+    """The tests and loops on the way to a place in its function."""
     for guard in guards_of(project.body(file, function), at) or ():
-        if guard.test is not None and guard.kind in ("if", "exit", "expression") and not asks_for_main(guard.test):
+        if guard.kind in _LOOPS or (
+            guard.test is not None and guard.kind in ("if", "exit", "expression") and not asks_for_main(guard.test)
+        ):
+            yield guard
+
+
+def _guards(project: Project, file: str, function: int, at: ir.Position) -> Iterator[_Tested]:
+    for guard in _ways(project, file, function, at):
+        if guard.test is not None and guard.kind not in _LOOPS:
             yield _Tested(guard.test, guard.holds)
 
 
