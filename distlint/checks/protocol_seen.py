@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from distlint.checks.protocol import protocol
@@ -16,6 +17,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Run
+from distlint.model.span import Span
 from distlint.model.value import Confidence
 from distlint.rehearsal.witness import Step
 from distlint.rehearsal.witnesses import Witnesses
@@ -27,7 +29,7 @@ _PYTHON = ("builtins", *sorted(sys.stdlib_module_names))
 def protocol_seen(context: CheckContext) -> Iterator[Finding]:
     """What the walk finds, and what is seen in runs of scripts in which it finds nothing."""
     project: Project = context.project
-    walked = list(protocol(context))
+    walked = [one for one in protocol(context) if not _is_started_before(context, one.span)]
     yield from walked
     files = {finding.span.file for finding in walked}
     parameters = context.parameters
@@ -48,6 +50,19 @@ def protocol_seen(context: CheckContext) -> Iterator[Finding]:
             confidence=Confidence.LIKELY,
             symbol=seen[0].name,
         )
+
+
+def _is_started_before(context: CheckContext, span: Span) -> bool:
+    """Whether a known run was seen to start, by another name, what it uses at a place, before it came there."""
+    project: Project = context.project
+    starts = {name for one in context.parameters["events"].get("start", ()) for name in one["call"]}
+    for run in project.runs if starts and project.second_opinion is not None else ():
+        witness = Witnesses.of(project).of_run(run) if span.file in project.closure(run.script_file) else None
+        for order in witness.orders if witness is not None else ():
+            before = list(takewhile(lambda step: step.span != span, order))
+            if len(before) < len(order) and any(step.name in starts for step in before):
+                return True
+    return False
 
 
 def _seen(project: Project, run: Run, parameters: Mapping[str, Any]) -> tuple[Step, Step] | None:

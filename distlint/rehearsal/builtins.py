@@ -213,6 +213,9 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
             fails(player.stage, type(error).__name__)
             return UNKNOWN
     if isinstance(values[0], Thing):
+        number = player.member_value(values[0])
+        if name in ("int", "float", "bool") and isinstance(number, int | float):
+            return _PLAIN[name](number)  # a member of an enumeration of numbers
         if name in ("str", "repr"):
             return player.text_of(values[0], derived(name, values))
         return player.special_method(values[0], f"__{name}__", [], derived(name, values))

@@ -346,6 +346,7 @@ class Definitions(Generators):
             return Table({one: receiver.attributes.get(one, UNKNOWN) for one in receiver.fields})
         if name == "_replace" and not given.open:
             made = Thing(receiver.cls)
+            made.fields = receiver.fields
             made.attributes = {**receiver.attributes, **given.keywords}
             return made
         return NotImplemented

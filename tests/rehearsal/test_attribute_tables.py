@@ -190,6 +190,35 @@ probe(dict(**settings))
 """
 
 
-@pytest.mark.parametrize(("body", "expected"), [(FROZEN, 3), (CHAINED, {"stage": 3, "name": "zero"})])
+REPLACED = """
+from typing import NamedTuple, Optional
+class Strategy(NamedTuple):
+    tp_size: int = 1
+    style: Optional[str] = None
+    def kwargs(self):
+        return {field: one for field, one in self._asdict().items() if one is not None}
+probe(Strategy(tp_size=2)._replace(style="interleaved").kwargs())
+"""
+NUMBERED = """
+import enum
+class Zero(enum.IntEnum):
+    NONE = 0
+    STATES = enum.auto()
+    GRADIENTS = enum.auto()
+class Kind(enum.Enum):
+    ONE = "1"
+probe((int(Zero["GRADIENTS"]), float(Zero.STATES), bool(Zero.NONE)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (FROZEN, 3),
+        (CHAINED, {"stage": 3, "name": "zero"}),
+        (REPLACED, {"tp_size": 2, "style": "interleaved"}),
+        (NUMBERED, [2, 1.0, False]),
+    ],
+)
 def test_other_ways_to_hold_settings(make_project: MakeProject, body: str, expected: Any) -> None:
     assert seen(make_project, body) == expected
