@@ -43,6 +43,7 @@ from distlint.rehearsal.options import by_default, declared, is_parsing, parsed_
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
 from distlint.rehearsal.some_ways import parted
+from distlint.rehearsal.spreading import spread
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
@@ -144,12 +145,12 @@ class Calls(Definitions):
                 positional.append(value)
         for keyword in call.keywords:
             value = self.value(keyword.value, scope)
+            held = spread(self, value) if keyword.name is None else value
             if self.stage.witness is not None:
-                self.stage.witness.gives(keyword.value, scope.file, value)
+                self.stage.witness.gives(keyword.value, scope.file, held)
             if keyword.name is not None:
                 keywords[keyword.name] = value
                 continue
-            held = value.content if isinstance(value, Thing) else value
             if isinstance(held, Table):
                 held.read()
                 keywords.update({str(name): item for name, item in held.items.items()})

@@ -34,6 +34,7 @@ from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_keys import taken_over
 from distlint.rehearsal.some_ways import parted
+from distlint.rehearsal.spreading import spread
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.subscripts import Subscripts
 from distlint.rehearsal.sums import added, is_summand
@@ -167,8 +168,7 @@ class Expressions(Subscripts):
         for key, value in zip(expr.keys[:MAX_ITEMS], expr.values, strict=False):
             given = self.value(value, scope)
             name = self.value(key, scope) if key is not None else UNKNOWN
-            if key is None and isinstance(given, Thing) and isinstance(given.content, Table):
-                given = given.content
+            given = spread(self, given) if key is None else given
             if key is not None and is_key(name):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):

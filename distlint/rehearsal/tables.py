@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
+from distlint.rehearsal.spreading import spread
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Source
-from distlint.rehearsal.values import Given, Made, Table, Thing
+from distlint.rehearsal.values import Given, Made, Table
 
 
 class Attributes(Table):
@@ -34,8 +35,7 @@ def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
 
 def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     table = Table()
-    if values and isinstance(values[0], Thing) and isinstance(values[0].content, Table):
-        values = [values[0].content, *values[1:]]
+    values = [spread(player, values[0]), *values[1:]] if values else values
     if values and player.stage.witness is not None and isinstance(values[0], Made) and values[0].name == "os.environ":
         values = [Table(player.stage.exported())]
     if values:

@@ -209,11 +209,26 @@ class Kind(enum.Enum):
     ONE = "1"
 probe((int(Zero["GRADIENTS"]), float(Zero.STATES), bool(Zero.NONE)))
 """
+SPREAD = """
+class Mode:
+    sequence = None
+    @property
+    def sizes(self):
+        return {"tp_size": 1, "sp_size": 8 // 2}
+    def keys(self):
+        return [*self.sizes, "sequence"]
+    def __getitem__(self, key):
+        return {**self.sizes, "sequence": self.sequence}[key]
+class Split(Mode):
+    sequence = "split_gather"
+probe((dict(**Split()), {**Split()}["sp_size"], dict(Split())["sp_size"]))
+"""
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        (SPREAD, [{"tp_size": 1, "sp_size": 4, "sequence": "split_gather"}, 4, 4]),
         (FROZEN, 3),
         (CHAINED, {"stage": 3, "name": "zero"}),
         (REPLACED, {"tp_size": 2, "style": "interleaved"}),
