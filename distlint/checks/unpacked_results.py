@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.callers import Caller
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import bodies_of, expressions_below, last_name, statements
 from distlint.model import python as ir
@@ -26,6 +26,7 @@ def unpacked_results(context: CheckContext) -> Iterator[Finding]:
     calls = {
         (found.file, found.site.call.at): (found, found)
         for found in project.calls_to(set(context.parameters["callee"]))
+        if not _is_own(project, found)
     }
     calls |= {
         (caller.file, caller.site.call.at): (CallSite(caller.file, caller.site, made.name), made)
@@ -42,6 +43,16 @@ def unpacked_results(context: CheckContext) -> Iterator[Finding]:
                             yield from _judged(context, found, target)
                         elif found is not None and made is not None and context.parameters.get("whole", False):
                             yield from _used_as_one(context, project, found, made, target)
+
+
+def _is_own(project: Project, found: CallSite) -> bool:
+    """Whether a class of the project has a method of its own in the place of the library's, with results of its own."""
+    func = found.site.call.func
+    if not isinstance(func, ir.Attribute) or type(func.base) is ir.Call:
+        return False
+    receivers = options_of(project.evaluator(None).ask(func.base, found.file, found.site.function))
+    owners = [one.callee for one in receivers if isinstance(one, Instance) and isinstance(one.callee, ClassRef)]
+    return any(project.modules.method(one, func.name) is not None for one in owners)
 
 
 def _handed_on(project: Project, made: CallSite) -> tuple[Caller, ...]:

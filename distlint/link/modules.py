@@ -178,6 +178,9 @@ class ModuleTable:
         bindings = self._light_bindings(file) if library and file not in self._facts else self.bindings(file)
         if name in bindings.names:
             bound = bindings.names[name]
+            over = self._put_over(name, bound, bindings.stars, file) if bindings.stars and bound is not None else None
+            if over is not None:
+                return self._lookup(name, over, seen, library, hops + 1)
             if bound is None:
                 return GlobalRef(file, name)
             if isinstance(bound, ir.Define):
@@ -190,6 +193,27 @@ class ModuleTable:
                 if found is not None:
                     return found
         return None
+
+    def _put_over(self, name: str, bound: ir.Import | ir.Define, stars: list[ir.Import], file: str) -> str | None:
+        """The module of the project from which a later ``import *`` takes a name that something else was bound to before."""
+        at = bound.statement_at if isinstance(bound, ir.Import) else bound.at
+        for star in reversed(stars):
+            source = self.find(star.module, file, star.level) if star.statement_at > at > 0 else None
+            if source is not None and source != file and self._gives(source, name):
+                return source
+        return None
+
+    def _gives(self, file: str, name: str) -> bool:
+        """Whether ``import *`` from a file certainly binds a name."""
+        facts = self._facts.get(file)
+        module = facts.module if facts is not None else None
+        if module is None or name not in self.bindings(file).names:
+            return False
+        listed = [one.value for one in module.body if type(one) is ir.Assign and _is_named(one.targets, "__all__")]
+        if not listed:
+            return not name.startswith("_")
+        items = listed[-1].items if isinstance(listed[-1], ir.ListDisplay) else ()
+        return any(type(one) is ir.Constant and one.value == name for one in items)
 
     def imported(self, item: ir.Import, file: str) -> Target | None:
         """What one name of an import statement refers to."""
@@ -336,6 +360,10 @@ def scan_imports(text: str) -> tuple[ir.Import, ...]:
             else:
                 found.append(ir.Import(alias, module, name, len(dots), 0, 0))
     return tuple(found)
+
+
+def _is_named(targets: tuple[ir.Expr, ...], name: str) -> bool:
+    return any(type(one) is ir.Name and one.id == name for one in targets)
 
 
 def _imported_names(imports: tuple[ir.Import, ...]) -> Bindings:
