@@ -18,6 +18,7 @@ from distlint.frameworks.colossalai.boosted import before_boost, is_boosted, mak
 from distlint.frameworks.colossalai.boosted import parameters as parameters_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
+from distlint.frameworks.colossalai.optimized import foreign_module
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.colossalai.stages import layers_of_stages
 from distlint.frameworks.general import argument_settings, moved
@@ -120,6 +121,7 @@ _NAMES = frozenset(
         "model.boosted",
         "optimizer.boosted",
         "optimizer.kind",
+        "optimizer.foreign_module",
         *MODEL_NAMES,
     }
 )
@@ -451,7 +453,9 @@ class _Call:
             names |= model_facts(self.project, self.evaluator, before_boost(self.evaluator, model, "model"), release)
         if optimizer is not None:
             names["optimizer.boosted"] = self._is_boosted(optimizer, "optimizer", parameters)
-            names["optimizer.kind"] = self._class(before_boost(self.evaluator, optimizer, "optimizer"))
+            made = before_boost(self.evaluator, optimizer, "optimizer")
+            names["optimizer.kind"] = self._class(made)
+            names["optimizer.foreign_module"] = foreign_module(self.project, self.evaluator, self.found, maker_of(made))
         elif "optimizer" in parameters:
             names["optimizer.kind"] = absent()
         lora = self._argument("lora_config", parameters)
