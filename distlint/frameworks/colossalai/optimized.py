@@ -86,7 +86,7 @@ def _has_parameters(project: Project, evaluator: Evaluator, made: Instance) -> b
 
 
 def _is_left_alone(body: tuple[ir.Stmt, ...], name: str, boost: ir.Call) -> bool:
-    """Whether a variable is only bound once before a call, called, asked for what changes nothing, and handed over there as the criterion."""
+    """Whether a variable is bound once before a call, asked for what changes nothing, and given to the call as the criterion at most."""
     earlier = [
         one for one in statements(body) if one.at <= boost.at and (blocks_of(one) or not ir.encloses(one.at, boost.at))
     ]
