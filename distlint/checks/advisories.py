@@ -40,11 +40,14 @@ MAX_PLACES = 8
 
 @dataclass(frozen=True)
 class Place:
-    """A use of a feature: where, with which versions, and in Python the position (for tests of the version around it)."""
+    """A use of a feature: where, with which versions, and in Python the file and position (for tests of the version around it).
+
+    The argument of a call may stand in another file than the call, one that is no Python.
+    """
 
     span: Span
     versions: VersionView
-    at: ir.Position | None = None
+    used_at: tuple[str, ir.Position] | None = None
     related: tuple[Related, ...] = ()
     confidence: Confidence = Confidence.CERTAIN
     runs: tuple[str, ...] = ()
@@ -152,7 +155,7 @@ class _Judge:
             # a fork has what the original had when it left, which may be any release up to the cap
             if not any(place.versions.test(self.package, one) for one in advisory.specifiers):
                 return False
-        return place.at is None or self.reach.reached(place.span.file, place.at, version, None) is True
+        return place.used_at is None or self.reach.reached(*place.used_at, version, None) is True
 
     def _finding(self, advisory: Advisory, version: str, places: list[Place]) -> Finding:
         first = places[0]
@@ -206,13 +209,13 @@ class _Judge:
     def _places(self, use: UseOf) -> Iterator[Place]:
         if use.names:
             for found in uses_of(self.project, use.names):
-                yield Place(found.span, self.project.environments.for_file(found.file), found.at)
+                yield Place(found.span, self.project.environments.for_file(found.file), (found.file, found.at))
         elif use.calls:
             for site in self._calls(use):
                 yield from self._called(use, site)
         else:
             for subject in self.context.subjects(use.subject):
-                yield from self._judged(use, subject, subject.span, None)
+                yield from self._judged(use, subject, None)
 
     def _calls(self, use: UseOf) -> list[CallSite]:
         """The calls by the names that distlint knows functions by, and by those that the files spell."""
@@ -223,14 +226,14 @@ class _Judge:
     def _called(self, use: UseOf, site: CallSite) -> Iterator[Place]:
         versions = self.project.environments.for_file(site.file)
         if not use.when:
-            yield Place(site.span, versions, site.site.call.at)
+            yield Place(site.span, versions, (site.file, site.site.call.at))
             return
         settings, is_open = argument_settings(self.project, site, use.signature, None)
         blocks = frozenset({""}) if is_open else frozenset()
         subject = Subject("call", site.name, site.span, settings, versions, open_blocks=blocks)
-        yield from self._judged(use, subject, site.span, site.site.call.at)
+        yield from self._judged(use, subject, (site.file, site.site.call.at))
 
-    def _judged(self, use: UseOf, subject: Subject, span: Span, at: ir.Position | None) -> Iterator[Place]:
+    def _judged(self, use: UseOf, subject: Subject, used_at: tuple[str, ir.Position] | None) -> Iterator[Place]:
         from distlint.link.environments import VersionView
 
         spec = CheckSpec(subject=subject.kind, when=use.when, at=use.at, message=" ")
@@ -239,7 +242,7 @@ class _Judge:
             # a subject may have a view of its own, of one package only
             view = subject.versions if isinstance(subject.versions, VersionView) else None
             versions = view or self.project.environments.for_file(found.span.file)
-            yield Place(found.span, versions, at, found.related, found.confidence, found.runs)
+            yield Place(found.span, versions, used_at, found.related, found.confidence, found.runs)
 
 
 def _released(package: str, version: str) -> str:

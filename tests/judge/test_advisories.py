@@ -341,3 +341,16 @@ def test_the_command_explains_an_advisory(form: str, start: str) -> None:
 
 def test_an_unknown_id_is_a_usage_error() -> None:
     assert CliRunner().invoke(commands, ["rule", "DLA-2026-9999"]).exit_code == 2
+
+
+def test_a_defect_is_told_at_the_entry_of_a_file_that_a_call_takes(make_project: MakeProject) -> None:
+    """The argument stands in a YAML file, the call and what guards it in Python."""
+    entries = "tp_size: 1\npp_size: 1\nzero_stage: 1\nenable_sequence_parallelism: true\nsequence_parallelism_mode: all_to_all\n"
+    train = (
+        "import yaml\n"
+        "from colossalai.booster.plugin import HybridParallelPlugin\n\n"
+        'with open("parallel.yaml") as file:\n'
+        "    plugin = HybridParallelPlugin(**yaml.safe_load(file))\n"
+    )
+    found = told(make_project, {"parallel.yaml": entries, "train.py": train}, "colossalai==0.4.0\n")
+    assert [(one.symbol, one.span.file, one.span.start[0]) for one in found] == [("DLA-2026-0066", "parallel.yaml", 5)]
