@@ -111,7 +111,16 @@ def _set(evaluator: Evaluator, store: Store, keys: tuple[Any, ...], before: Mapp
     key_span = where if isinstance(last, str) else ir.unpack(last.at, frame.file)
     if not keys:
         return before
+    if type(last) is ir.Name and store.prev is not None:
+        key_span = _beside(evaluator, last, node, frame, store.prev) or key_span
     return stored(before, keys, Entry(keys[-1], key_span, placed(node, store.expr, frame)))
+
+
+def _beside(evaluator: Evaluator, key: ir.Name, node: Node, frame: Frame, state: Env) -> Span | None:
+    """Where a key stands in the configuration file that it and its value come from (``for key, value in overlay.items()``)."""
+    found = node_value(node_of(evaluator.evaluate(key, frame, state), node.span))
+    places = [one for one in found.spans if one.file == node.span.file and not one.file.endswith(".py")]
+    return next((one for one in places if (one.line, one.column) <= (node.span.line, node.span.column)), None)
 
 
 def _first_argument(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, where: Span) -> Value:
