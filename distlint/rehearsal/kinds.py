@@ -112,8 +112,9 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
             return True
         return None if modules.external_bases(value.cls) or modules.has_unknown_base(value.cls) else False
     if isinstance(value, Made):
-        if value.name == f"{cls.name}()":
-            return True
+        known_class = value.is_a(cls.name)
+        if value.name == f"{cls.name}()" or known_class is not None:
+            return known_class is not False
         return False if cls.name.startswith("builtins.") and last in _PLAIN else None
     if isinstance(value, FunctionValue | LambdaOf) and cls.name.startswith("builtins."):
         return False

@@ -181,6 +181,8 @@ class Subscripts(Objects):
             return base if index == 0 else derived("part", [base, index])
         if type(base) is Made and type(index) is int and self.stage.witness is not None:
             return part_of_result(base, index)
+        if isinstance(base, Results) and type(index) is int:
+            return base.result(index)
         if isinstance(base, Library) and isinstance(index, int):
             return derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
@@ -277,7 +279,19 @@ class Subscripts(Objects):
             return self.item_of(value)
         if type(value) is Made and self.stage.witness is not None:
             return part_of_result(value, position)
+        if isinstance(value, Results):
+            return value.result(position)
         return derived("part", [value, position]) if isinstance(value, Opaque | Made | MethodOf) else UNKNOWN
+
+
+class Results(Made):
+    """What a library's function gave, several things at once, of which its framework knows more than which they are."""
+
+    __slots__ = ()
+
+    def result(self, position: int) -> Made:
+        """The thing at a place."""
+        return part_of_result(self, position)
 
 
 def part_of_result(whole: Made, position: int) -> Made:

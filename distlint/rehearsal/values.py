@@ -440,6 +440,10 @@ class Made:
         """``hasattr(made, name)``; ``None`` where that is not known."""
         return None
 
+    def is_a(self, name: str) -> bool | None:
+        """Whether it is of a class of a library, by the name of that; ``None`` where that is not known."""
+        return None
+
     def begins(self, player: Any, span: Span) -> None:
         """Somebody starts to go through it; ``span`` is where it is named."""
 

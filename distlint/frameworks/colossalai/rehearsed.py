@@ -16,6 +16,8 @@ from packaging.version import Version
 
 from distlint.frameworks.colossalai.config_files import LAUNCHES, LEGACY
 from distlint.frameworks.colossalai.plugins import (
+    BOOSTER,
+    FILES,
     GEMINI,
     HYBRID,
     LOW_LEVEL_ZERO,
@@ -29,6 +31,7 @@ from distlint.rehearsal.attribute_tables import SettingsDictionary, settings_of
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.known_files import file_at, plain
 from distlint.rehearsal.models import Models
+from distlint.rehearsal.subscripts import Results, part_of_result
 from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Made, Table
 
@@ -47,6 +50,7 @@ _DIVIDING = {
     HYBRID: ("tp_size", "pp_size"),
 }
 """The arguments of the plugins by which the processes are divided to get the data-parallel ranks."""
+_WRAPPERS = ("colossalai.interface.ModelWrapper", "colossalai.interface.model.ModelWrapper")
 _OWN_RANKS = ("all_to_all", "ring_attn")
 """Modes of sequence parallelism that have ranks of their own (``hybrid_parallel_plugin.py``, ``__init__``)."""
 
@@ -77,6 +81,31 @@ class HybridPlugin(Made):
         return None if name == "stage_manager" and type(stages) is int and stages == 1 else NotImplemented
 
 
+class WrappedModel(Made):
+    """A model as a plugin gives it back: each makes it a ``ModelWrapper`` (``interface/model.py``, 0.3.0 to 0.5.0)."""
+
+    __slots__ = ()
+
+    def has(self, name: str) -> bool | None:
+        """Its own methods, and the model inside."""
+        return True if name in ("unwrap", "module") else None
+
+    def is_a(self, name: str) -> bool | None:
+        """It is a wrapper, and which other class it is of is not looked at."""
+        return True if name in _WRAPPERS else None
+
+
+class Boosted(Results):
+    """What ``boost`` of a booster with a plugin gives; the model in it is wrapped."""
+
+    __slots__ = ()
+
+    def result(self, position: int) -> Made:
+        """One of the five, by its place."""
+        part = part_of_result(self, position)
+        return _as(WrappedModel, part) if position == 0 else part
+
+
 class ColossalAI(Models):
     """Answers for Colossal-AI."""
 
@@ -92,12 +121,12 @@ class ColossalAI(Models):
         if name != _HYBRID:
             return NotImplemented
         plain = player.made(f"{name}()", None, given, call, scope)
-        made = HybridPlugin(plain.name, call, given)
-        made.file, made.function, made.sign, made.source = plain.file, plain.function, plain.sign, plain.source
-        return made
+        return _as(HybridPlugin, plain)
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
-        """A loader of which the number of batches is known; all else is for others to say."""
+        """A loader of which the number of batches is known, and models that are wrapped; all else is for others to say."""
+        if name == "boost" and player.stage.witness is not None and _has_plugin(receiver):
+            return _as(Boosted, player.made(f"{receiver.name}.boost()", receiver, given, call, scope))
         if name != _PREPARES or not isinstance(receiver, Made):
             return NotImplemented
         size = _batches(player, receiver, given, scope)
@@ -105,6 +134,21 @@ class ColossalAI(Models):
             return NotImplemented
         dotted = player.stage.project.modules.canonical(f"{receiver.name}.{name}()")
         return Prepared(player.made(dotted, receiver, given, call, scope), size)
+
+
+def _as(kind: type[Made], made: Made) -> Any:
+    """The same object as one of a kind that knows more of it."""
+    new = kind(made.name, made.call, made.arguments)
+    new.file, new.function, new.sign, new.source = made.file, made.function, made.sign, made.source
+    return new
+
+
+def _has_plugin(receiver: Any) -> bool:
+    """Whether a booster surely got a plugin of Colossal-AI's own."""
+    if not isinstance(receiver, Made) or receiver.name != f"{BOOSTER}()" or receiver.arguments is None:
+        return False
+    plugin = receiver.arguments.get("plugin", 2, None)
+    return isinstance(plugin, Made) and plugin.name.removesuffix("()") in FILES
 
 
 def _keeps_configuration(player: Any, scope: Any) -> bool:
