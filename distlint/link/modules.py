@@ -6,6 +6,7 @@ of a library is a dotted string; a name of the project is a file with an index i
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
@@ -192,6 +193,21 @@ class ModuleTable:
                 found = self._lookup(name, source, seen, library, hops + 1)
                 if found is not None:
                     return found
+        return self._of_library(name, bindings.stars, file)
+
+    def _of_library(self, name: str, stars: list[ir.Import], file: str) -> External | None:
+        """The name of a library that ``from module import *`` gives, where no later one of an unknown module may give another."""
+        if name.startswith("_") or hasattr(builtins, name):
+            return None
+        from distlint.knowledge.api import api
+
+        for star in reversed(stars):
+            if self.find(star.module, file, star.level) is not None:
+                continue
+            if star.level or api().package_of(star.module.partition(".")[0]) is None:
+                return None
+            if api().history(f"{star.module}.{name}"):
+                return External(self.canonical(f"{star.module}.{name}"))
         return None
 
     def _put_over(self, name: str, bound: ir.Import | ir.Define, stars: list[ir.Import], file: str) -> str | None:

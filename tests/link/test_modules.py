@@ -106,3 +106,23 @@ def test_a_dotted_expression_has_the_library_name(make_project: MakeProject, tex
     call = project.sites("barrier")[0].site.call
     assert isinstance(call, ir.Call)
     assert table(project).dotted(call.func, "a.py") == "torch.distributed.barrier"
+
+
+@pytest.mark.parametrize(
+    ("imports", "name", "expected"),
+    [
+        ("from torch.distributed import *", "barrier", "torch.distributed.barrier"),
+        ("from torch.distributed import *", "no_such_function", None),
+        ("from torch.distributed import *", "_private", None),
+        ("from torch import *", "sum", None),
+        ("from torch.distributed import *\nfrom another_library import *", "barrier", None),
+        ("from another_library import *\nfrom torch.distributed import *", "barrier", "torch.distributed.barrier"),
+        ("from torch.distributed import *\nfrom lib import *", "barrier", "lib.py"),
+    ],
+)
+def test_import_of_all_names_of_a_known_library(make_project: MakeProject, imports, name, expected):
+    """The tables of released names say what it gives; a built-in name keeps its meaning, and an unknown library may give anything."""
+    project = make_project({"train.py": f"{imports}\n", "lib.py": f"{USE}\ndef barrier(): pass\n"})
+    found = table(project).lookup(name, "train.py")
+    shown = found.name if isinstance(found, External) else getattr(found, "file", None)
+    assert shown == expected
