@@ -1,8 +1,8 @@
-"""A class of a library that none of its releases has, where the module around it is known as a whole.
+"""A class or function of a library that none of its releases has, where the module around it is known as a whole.
 
 The rules about released names need a release that has the name: what a C extension or a trick at run time defines is in no table.
-A package that is written in Python alone can be asked for more. What is spelled as a class counts, since plain variables are not
-harvested and modules of benchmarks and tests are left out.
+A package that is written in Python alone can be asked for more. What is spelled as a class counts, and what the file calls: plain
+variables are not harvested, and modules of benchmarks and tests are left out.
 
 Parameters: ``packages`` (written in Python alone).
 """
@@ -60,9 +60,16 @@ def _unheard(faults: Faults, mention: Mention, package: str) -> str:
     if len(mention.meanings) != 1 or mention.meanings[0].star:
         return ""
     unheard = unheard_in(allowed, lambda version: faults.find(mention, version))
-    if not _CLASS.fullmatch(unheard.rpartition(".")[2]):
+    if not unheard or not (_CLASS.fullmatch(unheard.rpartition(".")[2]) or _is_called(faults, mention.file, unheard)):
         return ""
     if mention.kind == "name" and is_below(mention.meanings[0].root, unheard):
         return ""  # the import of it fails already, or waits for that
     newest = allowed.candidates[0].version
     return unheard if faults.reached(mention, package, newest, _FAILURES) else ""
+
+
+def _is_called(faults: Faults, file: str, name: str) -> bool:
+    """Whether a file calls a name, as one calls functions that are not private."""
+    return not name.rpartition(".")[2].startswith("_") and any(
+        one.kind == "call" and len(one.meanings) == 1 and one.name == name for one in faults.mentions.of(file)
+    )
