@@ -39,6 +39,7 @@ NAMES = frozenset(
         "model.labels",
         "model.experts",
         "model.is_lazy",
+        "model.has_adapters",
         "model.has_policy",
         "model.has_stages",
         "model.asserts_heads",
@@ -59,6 +60,7 @@ _HANDED_ON = {
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm": "module",
 }
 """Functions that give a model with the class of the one that they get (a policy is looked up by that of the model inside)."""
+_ADAPTING = frozenset({"colossalai.booster.Booster().enable_lora", "peft.get_peft_model"})
 _NO_POLICIES = ("torch.nn.", "torchvision.models.", "timm.")
 _MAX_STEPS = 8
 
@@ -123,7 +125,7 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
 
     ``release`` is that of Colossal-AI (``""``: the newest).
     """
-    made = _made(evaluator, value)
+    made, is_adapted = _made(evaluator, value)
     if made is None:
         return {}
     name, config = _class_and_config(project, evaluator, made)
@@ -131,6 +133,8 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
         return {}
     place = made.span()
     facts = {"model.kind": known(name, place), "model.is_lazy": _is_lazy(project, evaluator, made)}
+    if is_adapted:
+        facts["model.has_adapters"] = known(True, place)
     # a class of the project is found under no name of transformers, even if it has one
     full = _by_class().get(name) if isinstance(made.callee, External) else None
     if full is None:
@@ -152,12 +156,16 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
     return facts
 
 
-def _made(evaluator: Evaluator, value: Abstract) -> Instance | None:
-    """The call that made a model, behind those that give it back; ``None`` where several may be meant."""
+def _made(evaluator: Evaluator, value: Abstract) -> tuple[Instance | None, bool]:
+    """The call that made a model, behind those that give it back; nothing where several may be meant.
+
+    With it comes whether one of these calls puts adapters into the model.
+    """
+    is_adapted = False
     for _ in range(_MAX_STEPS):
         options = options_of(value)
         if len(options) != 1 or not isinstance(options[0], Instance):
-            return None
+            return None, False
         made = options[0]
         name = evaluator.modules.canonical(evaluator.instance_name(made))
         handed = _HANDED_ON.get(name.removesuffix("()"))
@@ -165,13 +173,14 @@ def _made(evaluator: Evaluator, value: Abstract) -> Instance | None:
         if handed is not None:
             given = evaluator.argument(made.call, handed, 0, made.frame, made.state)
             if given is None:
-                return None
+                return None, False
+            is_adapted = is_adapted or name.removesuffix("()") in _ADAPTING
             value = given
         elif type(func) is ir.Attribute and func.name in _SAME and not made.part:
             value = evaluator.evaluate(func.base, made.frame, made.state)
         else:
-            return made if not made.part else None
-    return None
+            return (made if not made.part else None), is_adapted
+    return None, False
 
 
 def _class_and_config(project: Project, evaluator: Evaluator, made: Instance) -> tuple[str, Abstract | None]:
