@@ -13,7 +13,7 @@ from distlint.checks.programs import Programs, family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.caught import is_caught
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import guards_of
+from distlint.link.walking import expressions_below, guards_of
 from distlint.model.finding import Finding, Related
 
 _ERRORS = frozenset({"AssertionError", "RuntimeError", "ValueError"})
@@ -49,4 +49,6 @@ def _is_straight(project: Project, found: CallSite) -> bool:
     call, body = found.site.call, project.module(found.file).body
     if found.site.function >= 0 or call.args or guards_of(body, call.at):
         return False
+    if all(part is not call for part in expressions_below(body)):
+        return False  # it stands in a lambda, which is called later or not at all
     return not is_caught(project, found.file, body, call.at, _ERRORS)

@@ -209,6 +209,11 @@ def _length(values: list[Value]) -> Value:
     return known(len(plain)) if isinstance(plain, (str, list, tuple, dict)) else unknown("has no length")
 
 
+def _is_float(values: list[Value]) -> Value:
+    value = values[0]
+    return known(type(value.only) is float) if value.is_known else unknown(value.reason or "is absent")
+
+
 def _integer(values: list[Value]) -> Value:
     value = values[0]
     return value.map(int) if kleene.is_number(value) else unknown("is no number")
@@ -267,6 +272,7 @@ PREDICATES: dict[str, Callable[[Sequence[ast.expr], Sequence[Evaluator]], Evalua
     "startswith": _on_values("startswith", (2, 2), lambda v: _affix(v, starts)),
     "endswith": _on_values("endswith", (2, 2), lambda v: _affix(v, ends)),
     "matches": _matches,
+    "is_float": _on_values("is_float", (1, 1), _is_float),
     "len": _on_values("len", (1, 1), _length),
     "int": _on_values("int", (1, 1), _integer),
     "min": _on_values("min", (1, 16), lambda v: _extreme(v, min)),

@@ -236,6 +236,8 @@ class Definitions(Generators):
             thing.content.missing = FunctionValue(missing, None, thing)
         init = modules.method(ref, "__init__")
         if init is not None:
+            record = self.record_base(ref)
+            thing.fields = tuple(self.fields_of(record)) if record is not None else None
             self.call_function(FunctionValue(init, None, thing), given, call, scope)
         elif self.is_record(ref):
             self.fill_record(thing, given)
@@ -307,6 +309,10 @@ class Definitions(Generators):
             found = self.class_scope(ancestor).variables.get(name)
             if found is not None:
                 return self.apply(self.bound(found, receiver), given, call, scope)
+        record = self.record_base(ancestors[ancestors.index(owner) + 1]) if ancestors[-1] != owner else None
+        if name == "__init__" and isinstance(receiver, Thing) and record is not None:
+            self.fill_record(receiver, given, record)
+            return None
         if name == "__init__":
             if isinstance(receiver, Thing) and isinstance(receiver.content, Table):
                 self._filled(receiver.content, receiver.cls, given)

@@ -337,15 +337,18 @@ class Objects(Operations):
 
     def is_record(self, ref: ClassRef) -> bool:
         """Whether the constructor of a class takes its fields (dataclasses, named tuples)."""
-        modules = self.stage.project.modules
-        for one in modules.ancestry(ref):
-            definition = self.stage.project.class_(one)
-            for decorator in definition.decorators:
+        is_tuple = bool(self.stage.project.modules.external_bases(ref) & _RECORDS)
+        return is_tuple or self.record_base(ref) is not None or self._is_model(ref)
+
+    def record_base(self, ref: ClassRef) -> ClassRef | None:
+        """The class itself, or the first that it is derived from, that a decorator makes a record."""
+        for one in self.stage.project.modules.ancestry(ref):
+            for decorator in self.stage.project.class_(one).decorators:
                 named = decorator.func if type(decorator) is ir.Call else decorator
                 last = named.name if type(named) is ir.Attribute else named.id if type(named) is ir.Name else ""
                 if last in ("dataclass", "define", "frozen", "s", "attrs"):
-                    return True
-        return bool(modules.external_bases(ref) & _RECORDS) or self._is_model(ref)
+                    return one
+        return None
 
     def _is_model(self, ref: ClassRef) -> bool:
         bases = self.stage.project.modules.external_bases(ref)
@@ -374,10 +377,13 @@ class Objects(Operations):
                     found[target.id] = UNKNOWN if as_texts or annotation is None else self.value(annotation, scope)
         return found
 
-    def fill_record(self, thing: Thing, given: Given) -> None:
-        """Sets the fields of a record to what its constructor is given, and calls what comes after it."""
-        names = self.fields_of(thing.cls)
-        thing.fields = tuple(names)
+    def fill_record(self, thing: Thing, given: Given, cls: ClassRef | None = None) -> None:
+        """Sets the fields of a record to what its constructor is given, and calls what comes after it.
+
+        ``cls`` is the class whose constructor it is, where that is one that the object's own is derived from.
+        """
+        names = self.fields_of(cls or thing.cls)
+        thing.fields = thing.fields or tuple(names)
         for position, (name, default) in enumerate(names.items()):
             if name in given.keywords or position < len(given.positional):
                 thing.attributes[name] = given.get(name, position)

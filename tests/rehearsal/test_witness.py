@@ -429,3 +429,24 @@ probe(next(feed)["ids"])
 
 def test_an_iterator_that_is_looked_into_gives_what_it_gave(make_project: MakeProject) -> None:
     assert seen(make_project, GIVEN) == [4, 4]
+
+
+def test_constructors_of_records_that_a_class_calls(make_project: MakeProject) -> None:
+    body = """
+from dataclasses import asdict
+
+@dataclass
+class Sizes:
+    x: int = 1
+    y: int = 2
+
+class Long(Sizes):
+    def __init__(self, **given):
+        super().__init__(**given)
+        self.y = self.y * 10
+
+made = (Long if args.part == "large" else Sizes)(x=args.size)
+probe(asdict(made))
+probe({key: value for key, value in asdict(Long()).items() if value is not None})
+"""
+    assert seen(make_project, body, "--size 4 --part large") == [{"x": 4, "y": 20}, {"x": 1, "y": 20}]
