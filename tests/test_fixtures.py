@@ -13,6 +13,8 @@ BAD = cases("bad")
 FIXED = [case for case in BAD if case.fixed.exists()]
 UNFIXED = [case for case in BAD if not case.fixed.exists()]
 GOOD = cases("good")
+LARGE = 64 * 1024
+"""Bytes; what a person writes for a case stays far below."""
 
 
 @pytest.fixture
@@ -87,3 +89,9 @@ def test_every_folder_of_a_rule_holds_cases_only() -> None:
     ]
     assert not strays
     assert not twins, "a fixed case has a bad one of the same name"
+
+
+def test_no_file_of_a_case_is_large() -> None:
+    """What a script wrote that was run in its folder (weights, checkpoints) does not belong to the case."""
+    large = [path.relative_to(FIXTURES).as_posix() for path in FIXTURES.rglob("*") if path.stat().st_size > LARGE]
+    assert not large

@@ -13,7 +13,7 @@ from distlint.checks.programs import Programs, family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.caught import is_caught
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import expressions_below, guards_of
+from distlint.link.walking import bodies_of, guards_of, lambdas_around
 from distlint.model.finding import Finding, Related
 
 _ERRORS = frozenset({"AssertionError", "RuntimeError", "ValueError"})
@@ -45,10 +45,11 @@ def called_at_import(context: CheckContext) -> Iterator[Finding]:
 
 
 def _is_straight(project: Project, found: CallSite) -> bool:
-    """Whether a call is made whenever its file is imported, outside of functions, and a failure of it is not caught."""
+    """Whether a call is made whenever its file is imported, outside of functions and lambdas, and a failure of it is not caught."""
     call, body = found.site.call, project.module(found.file).body
     if found.site.function >= 0 or call.args or guards_of(body, call.at):
         return False
-    if all(part is not call for part in expressions_below(body)):
-        return False  # it stands in a lambda, which is called later or not at all
+    outside = (one for function, one in bodies_of(project.module(found.file)) if function < 0)
+    if any(True for one in outside for _ in lambdas_around(one, call.at)):
+        return False
     return not is_caught(project, found.file, body, call.at, _ERRORS)

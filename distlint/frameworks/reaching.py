@@ -18,7 +18,7 @@ from distlint.link.walking import (
     bodies_of,
     expressions_below,
     guards_of,
-    holder_of,
+    lambdas_around,
     last_name,
     statements,
 )
@@ -165,14 +165,10 @@ def _is_never_entered(project: Project, ref: FunctionRef, run: Run) -> bool:
 def _is_in_other_lambda(project: Project, found: CallSite, run: Run) -> bool:
     """Whether a call stands in a ``lambda`` of a table that a run asks for other ones only."""
     body, at = project.body(found.file, found.site.function), found.site.call.at
-    holder = holder_of(body, at)
-    if holder is None:
-        return False
-    for one in expressions_below((holder,)):
-        if type(one) is ir.Lambda and ir.encloses(one.at, at):
-            lookups = project.table_calls.of_lambda(found.file, one.at)
-            if lookups and not any(_calls_surely(project, where.file, where.site, run, one) for where in lookups):
-                return True
+    for one in lambdas_around(body, at):
+        lookups = project.table_calls.of_lambda(found.file, one.at)
+        if lookups and not any(_calls_surely(project, where.file, where.site, run, one) for where in lookups):
+            return True
     return False
 
 

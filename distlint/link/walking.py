@@ -133,6 +133,14 @@ def expressions_below(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
             yield from below(expr)
 
 
+def lambdas_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Lambda]:
+    """The lambdas of a body in which a place lies: what stands there is evaluated when they are called, if they are."""
+    holder = holder_of(body, at)
+    for one in expressions_below((holder,)) if holder is not None else ():
+        if type(one) is ir.Lambda and ir.encloses(one.at, at):
+            yield one
+
+
 def calls_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
     """All calls of a body in the order of the text, outer ones first."""
     for statement in statements(body):

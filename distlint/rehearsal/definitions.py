@@ -309,11 +309,11 @@ class Definitions(Generators):
             found = self.class_scope(ancestor).variables.get(name)
             if found is not None:
                 return self.apply(self.bound(found, receiver), given, call, scope)
-        record = self.record_base(ancestors[ancestors.index(owner) + 1]) if ancestors[-1] != owner else None
-        if name == "__init__" and isinstance(receiver, Thing) and record is not None:
-            self.fill_record(receiver, given, record)
-            return None
         if name == "__init__":
+            record = self.record_base(ancestors[ancestors.index(owner) + 1]) if ancestors[-1] != owner else None
+            if isinstance(receiver, Thing) and record is not None:
+                self.fill_record(receiver, given, record)
+                return None
             if isinstance(receiver, Thing) and isinstance(receiver.content, Table):
                 self._filled(receiver.content, receiver.cls, given)
             if isinstance(receiver, Thing):

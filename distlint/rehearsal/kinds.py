@@ -112,9 +112,11 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
             return True
         return None if modules.external_bases(value.cls) or modules.has_unknown_base(value.cls) else False
     if isinstance(value, Made):
-        known_class = value.is_a(cls.name)
-        if value.name == f"{cls.name}()" or known_class is not None:
-            return known_class is not False
+        if value.name == f"{cls.name}()":
+            return True
+        answer = value.is_a(cls.name)
+        if answer is not None:
+            return answer
         return False if cls.name.startswith("builtins.") and last in _PLAIN else None
     if isinstance(value, FunctionValue | LambdaOf) and cls.name.startswith("builtins."):
         return False

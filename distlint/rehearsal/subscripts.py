@@ -179,10 +179,8 @@ class Subscripts(Objects):
             return one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
-        if type(base) is Made and type(index) is int and self.stage.witness is not None:
-            return part_of_result(base, index)
-        if isinstance(base, Results) and type(index) is int:
-            return base.result(index)
+        if type(index) is int and (found := self._result(base, index)) is not None:
+            return found
         if isinstance(base, Library) and isinstance(index, int):
             return derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
@@ -277,11 +275,16 @@ class Subscripts(Objects):
             return value if position == 0 else derived("part", [value, position])
         if isinstance(value, Items) and value.items is None:
             return self.item_of(value)
-        if type(value) is Made and self.stage.witness is not None:
-            return part_of_result(value, position)
-        if isinstance(value, Results):
-            return value.result(position)
+        found = self._result(value, position)
+        if found is not None:
+            return found
         return derived("part", [value, position]) if isinstance(value, Opaque | Made | MethodOf) else UNKNOWN
+
+    def _result(self, whole: Any, position: int) -> Made | None:
+        """The thing at a place of what a library's function gave; ``None`` where that does not have to be several things."""
+        if isinstance(whole, Results):
+            return whole.result(position)
+        return part_of_result(whole, position) if type(whole) is Made and self.stage.witness is not None else None
 
 
 class Results(Made):

@@ -61,6 +61,7 @@ _HANDED_ON = {
 }
 """Functions that give a model with the class of the one that they get (a policy is looked up by that of the model inside)."""
 _ADAPTING = frozenset({"colossalai.booster.Booster().enable_lora", "peft.get_peft_model"})
+"""Those of them that put adapters into the model, and so wrap it."""
 _NO_POLICIES = ("torch.nn.", "torchvision.models.", "timm.")
 _MAX_STEPS = 8
 
